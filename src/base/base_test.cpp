@@ -1,0 +1,47 @@
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/status.h"
+
+namespace mlxforge {
+namespace {
+
+TEST(Check, ThrowsWithItsParts) {
+  EXPECT_NO_THROW(check(true, "x"));
+  try {
+    check(false, "n is ", 3);
+    FAIL();
+  } catch (const CheckFailure& e) {
+    EXPECT_STREQ(e.what(), "bug: n is 3");
+  }
+}
+
+TEST(Fail, NamesTheModule) {
+  try {
+    fail("files", "expected ", 8, " bytes, got ", 3);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "[files] expected 8 bytes, got 3");
+  }
+}
+
+TEST(Result, HoldsAValueOrAFailure) {
+  Result<int> good = 5;
+  EXPECT_TRUE(good.ok());
+  EXPECT_EQ(*good, 5);
+  Result<int> bad = Status::invalid("no", "n");
+  EXPECT_FALSE(bad.ok());
+  EXPECT_EQ(bad.status().param, "n");
+  EXPECT_THROW(Result<int>(Status{}), CheckFailure);
+}
+
+TEST(Log, GoesToTheSink) {
+  std::string seen;
+  set_log_sink([&](LogLevel, std::string_view line) { seen = line; });
+  log_info("a ", 1);
+  EXPECT_EQ(seen, "a 1");
+}
+
+}  // namespace
+}  // namespace mlxforge

@@ -1,0 +1,83 @@
+// The engine as the rest of the process sees it: requests in, one message of events per step out. No MLX type appears here, so the
+// server can be built and tested over a fake. Implemented by engine/worker.h (the real one) and by tests.
+//
+// Threads: submit, cancel and stats may be called from any thread. The StepSink given at construction is called on the worker
+// thread, once per step with everything that step produced; it must not block.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace mlxforge {
+
+using RequestId = uint64_t;
+
+// Per-row sampling parameters. temperature 0 is greedy and ignores the rest.
+struct SamplingParams {
+  float temperature = 0;
+  int top_k = 0;  // 0: off
+  float top_p = 1;
+  float min_p = 0;
+  uint64_t seed = 0;     // random bits are keyed by (seed, choice, output index): same seed, same text, in any company
+  uint32_t choice = 0;
+};
+
+struct Request {
+  std::vector<int32_t> prompt;  // token ids, each below the model's vocabulary; not empty
+  SamplingParams sampling;
+  int max_tokens = 0;  // at least 1; clamped to the context
+  int min_tokens = 0;  // stop ids cannot be sampled before this many tokens
+  std::vector<int32_t> stop_ids;  // beyond the model's own stop set
+  bool ignore_eos = false;        // the model's stop set is then ordinary tokens
+};
+
+enum class FinishReason { none, stop, length, cancelled, error };
+
+// Milliseconds on the worker's clock; filled in the final event.
+struct Timings {
+  int prompt_n = 0;     // prompt tokens computed
+  int cache_n = 0;      // prompt tokens found in the prefix cache
+  int predicted_n = 0;  // tokens generated, the stop token counted
+  double queue_ms = 0;
+  double prompt_ms = 0;
+  double predicted_ms = 0;
+  double ttft_ms = 0;
+};
+
+// What one step did for one request. A stop token ends the request and is not among the tokens.
+struct StepEvent {
+  RequestId id = 0;
+  std::vector<int32_t> tokens;
+  FinishReason finish = FinishReason::none;
+  Status error;     // when finish is error
+  Timings timings;  // when finish is not none
+};
+
+using StepSink = std::function<void(std::vector<StepEvent>)>;
+
+struct ServiceStats {
+  int running = 0;
+  int waiting = 0;
+  int max_waiting = 0;
+  int kv_blocks_total = 0;
+  int kv_blocks_used = 0;
+  int kv_blocks_cached = 0;
+  bool failed = false;  // the worker is dead; every waiter has been told
+};
+
+class EngineService {
+ public:
+  virtual ~EngineService() = default;
+
+  // Accepts the request, or says at once why it can never run (context, KV budget, token id) or not now (queue full).
+  virtual Result<RequestId> submit(Request request) = 0;
+  // Takes effect within one step; its blocks are then free. Unknown ids are ignored. The last event says `cancelled`.
+  virtual void cancel(RequestId id) = 0;
+  virtual ServiceStats stats() const = 0;
+};
+
+}  // namespace mlxforge
