@@ -1,20 +1,21 @@
-# mlxforge_module(NAME [DEPS lib...]): the static library mlxforge_NAME from src/NAME/**.cpp (tests left out), and the
-# GoogleTest binary NAME_test from src/NAME/**_test.cpp. A module may only depend on modules above it in docs/architecture.md.
+# mlxforge_module(NAME [DEPS lib...] [EXCLUDE regex...]): the static library mlxforge_NAME from src/NAME/**.cpp (tests, fuzz targets,
+# benches and main.cpp left out), and the GoogleTest binary NAME_test from src/NAME/**_test.cpp. A module may only depend on modules
+# above it in docs/architecture.md; tests/test_structure.py checks the includes.
 function(mlxforge_module NAME)
   cmake_parse_arguments(ARG "" "" "DEPS;EXCLUDE" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/src/${NAME})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  foreach(pattern IN LISTS ARG_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${pattern}")
+  endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$|/main\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  foreach(pattern IN LISTS ARG_EXCLUDE)
-    list(FILTER sources EXCLUDE REGEX "${pattern}")
-    list(FILTER tests EXCLUDE REGEX "${pattern}")
-  endforeach()
   if(sources)
     add_library(mlxforge_${NAME} STATIC ${sources})
     target_link_libraries(mlxforge_${NAME} PUBLIC ${ARG_DEPS})
     target_include_directories(mlxforge_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+    mlxforge_precompile(mlxforge_${NAME})
   else()
     add_library(mlxforge_${NAME} INTERFACE)
     target_link_libraries(mlxforge_${NAME} INTERFACE ${ARG_DEPS})
@@ -23,7 +24,29 @@ function(mlxforge_module NAME)
   if(tests)
     add_executable(${NAME}_test ${tests})
     target_link_libraries(${NAME}_test PRIVATE mlxforge_${NAME} GTest::gtest GTest::gtest_main)
-    add_test(NAME ${NAME} COMMAND ${NAME}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-    set_tests_properties(${NAME} PROPERTIES ENVIRONMENT "MLXFORGE_BUILD=${CMAKE_BINARY_DIR}")
+    mlxforge_precompile(${NAME}_test)
+    mlxforge_test(${NAME} ${NAME}_test)
+  endif()
+endfunction()
+
+# mlxforge_test(NAME COMMAND...): runs in the source folder and learns where things are from the environment.
+function(mlxforge_test NAME)
+  add_test(NAME ${NAME} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${NAME} PROPERTIES TIMEOUT 900 ENVIRONMENT
+    "MLXFORGE_BUILD=${CMAKE_BINARY_DIR};MLXFORGE_VOCABS=${MLXFORGE_VOCABS};MLXFORGE_PYTHON=${MLXFORGE_PYTHON}")
+endfunction()
+
+# <mlx/mlx.h> costs two seconds a file: it is compiled once, by the first target that links MLX (kernels), and shared.
+function(mlxforge_precompile NAME)
+  if(NOT TARGET mlx OR NOT TARGET mlxforge_kernels)
+    return()
+  endif()
+  if(NAME STREQUAL mlxforge_kernels)
+    target_precompile_headers(${NAME} PRIVATE <mlx/mlx.h>)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)  # else ccache never sees the same header twice
+      target_compile_options(${NAME} PRIVATE -Xclang -fno-pch-timestamp)
+    endif()
+  else()
+    target_precompile_headers(${NAME} REUSE_FROM mlxforge_kernels)
   endif()
 endfunction()

@@ -1,0 +1,72 @@
+# What people type. Everything lands under build/; nothing is installed elsewhere but system packages (scripts/setup.sh).
+#   make serve [MODEL=...] [ARGS="--port 9000"]   fresh clone to running server
+#   make test                                     fresh clone to green suite
+MODEL ?=
+ARGS ?=
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+# $(call cmake,PRESET,DIR): configures DIR once (ninja re-runs cmake when it must) and builds it.
+cmake = test -f $(2)/build.ninja || cmake --preset $(1); cmake --build $(2) -j $(JOBS)
+
+.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench debug tidy format format-check docs clean
+
+all: build
+
+setup:
+	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh test
+
+build: setup
+	@$(call cmake,release,build)
+
+serve: build
+	@exec build/bin/mlxforge serve $(MODEL) $(ARGS)
+
+chat: build
+	@exec build/bin/mlxforge chat $(MODEL) $(ARGS)
+
+# The sanitizer's suite first, so that the last lines are the main suite's summary.
+test: setup-test
+	@$(call cmake,release,build)
+	@$(call cmake,asan,build/asan)
+	@$(CTEST) --test-dir build/asan
+	@$(CTEST) --test-dir build
+
+asan: setup-test
+	@$(call cmake,asan,build/asan)
+	@$(CTEST) --test-dir build/asan
+
+tsan: setup-test
+	@$(call cmake,tsan,build/tsan)
+	@$(CTEST) --test-dir build/tsan
+
+debug: setup
+	@$(call cmake,debug,build/debug)
+
+fuzz: setup-test
+	@scripts/fuzz.sh $(ARGS)
+
+# Compares any local checkpoint with mlx-lm: make golden MODEL=/models/Llama-3.2-1B
+golden: setup-test
+	@$(call cmake,release,build)
+	@test -n "$(MODEL)" || { echo "golden needs a checkpoint: make golden MODEL=DIR" >&2; exit 2; }
+	@build/venv/bin/python reference/golden.py --model "$(MODEL)" $(ARGS)
+
+bench: build
+	@build/bin/mlxforge bench $(MODEL) $(ARGS)
+
+tidy: setup-test
+	@$(call cmake,release,build)
+	@scripts/tidy.sh $(ARGS)
+
+format:
+	@scripts/format.sh
+
+format-check:
+	@scripts/format.sh --check
+
+clean:
+	rm -rf build
