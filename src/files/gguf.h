@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "files/tensor.h"
@@ -37,10 +38,12 @@ struct GgufValue {
   GgufType type = GgufType::u8;
   GgufType element = GgufType::u8;
   uint64_t count = 1;
-  std::span<const std::byte> bytes;  // the value, or the elements one after another; unaligned
+  std::span<const std::byte> bytes = {};  // the value, or the elements one after another; unaligned
 };
 
-std::string type_text(const GgufValue& value);  // "u32", "array of string"
+std::string_view type_name(GgufType type);  // "u32", "string", ...
+std::string describe(
+    const GgufValue& value);  // "u32 30", "string \"llama\"", "array of 5 x f32"; for people
 
 // Typed access by key. T is bool, int32_t, uint32_t, int64_t, uint64_t, float, double or
 // std::string_view. A file may hold an integer in any integer type (the value must fit T), and a
@@ -48,6 +51,11 @@ std::string type_text(const GgufValue& value);  // "u32", "array of string"
 // key, what was expected and what is there.
 class GgufMetadata {
  public:
+  GgufMetadata() = default;
+  // `file` is what errors call the file.
+  GgufMetadata(std::string file, std::map<std::string_view, GgufValue> values)
+      : file_(std::move(file)), values_(std::move(values)) {}
+
   bool has(std::string_view key) const { return find(key) != nullptr; }
   const GgufValue* find(std::string_view key) const;
 
@@ -64,10 +72,9 @@ class GgufMetadata {
   const std::map<std::string_view, GgufValue>& values() const { return values_; }
 
  private:
-  friend class GgufParser;
-  const GgufValue& required(std::string_view key) const;
+  const GgufValue& required(std::string_view key, std::string_view expected) const;
 
-  std::string file_;  // for messages
+  std::string file_;
   std::map<std::string_view, GgufValue> values_;
 };
 

@@ -20,8 +20,8 @@
 
 namespace mlxforge {
 
-// The tensors of one or more mapped files, which it owns. Pointers and views stay valid while it
-// lives, also when it is moved.
+// The tensors of one or more mapped files, which it owns. Pointers and views stay valid from the
+// last add until it dies, also when it is moved.
 class WeightFiles {
  public:
   // Takes the tensors of `file`. Throws Error, naming both files, when a tensor's name is already
@@ -30,10 +30,10 @@ class WeightFiles {
 
   const std::vector<TensorView>& tensors() const {
     return tensors_;
-  }                                                     // file by file, in the order of their bytes
+  }  // file by file, in the order of their bytes
   const TensorView* find(std::string_view name) const;  // null when absent
   const TensorView& at(std::string_view name) const;    // Error naming the tensor when absent
-  // The file that holds this tensor of tensors().
+  // The file that holds this tensor, which must be one of tensors().
   const MappedFile& file_of(const TensorView& tensor) const;
   uint64_t total_bytes() const;  // of all tensors
 
@@ -43,7 +43,11 @@ class WeightFiles {
  private:
   std::vector<MappedFile> files_;
   std::vector<TensorView> tensors_;
-  std::map<std::string, size_t, std::less<>> by_name_;  // -> index in tensors_
+  struct Place {
+    size_t tensor;
+    size_t file;
+  };
+  std::map<std::string, Place, std::less<>> by_name_;
 };
 
 enum class ModelKind { safetensors, gguf };
