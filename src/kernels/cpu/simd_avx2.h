@@ -1,0 +1,101 @@
+// simd.h for AVX2 with FMA and F16C: 8 lanes.
+#pragma once
+
+#include <immintrin.h>
+
+namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
+
+inline constexpr int kLanes = 8;
+inline constexpr bool kHasFma = true;
+using F32 = __m256;
+using I32 = __m256i;
+
+MLXFORGE_INLINE I32 load_i(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+}
+MLXFORGE_INLINE void store_i(void* p, I32 x) { _mm256_storeu_si256(static_cast<__m256i*>(p), x); }
+
+// Lanes below n all ones: a window into eight ones followed by eight zeros.
+MLXFORGE_INLINE I32 first_lanes(int n) {
+  static constexpr int32_t kWindow[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return load_i(kWindow + 8 - n);
+}
+
+MLXFORGE_INLINE F32 load(const float* p) { return _mm256_loadu_ps(p); }
+MLXFORGE_INLINE F32 load_n(const float* p, int n) { return _mm256_maskload_ps(p, first_lanes(n)); }
+MLXFORGE_INLINE void store(float* p, F32 x) { _mm256_storeu_ps(p, x); }
+MLXFORGE_INLINE void store_n(float* p, F32 x, int n) { _mm256_maskstore_ps(p, first_lanes(n), x); }
+MLXFORGE_INLINE F32 splat(float x) { return _mm256_set1_ps(x); }
+MLXFORGE_INLINE I32 splat(int32_t x) { return _mm256_set1_epi32(x); }
+MLXFORGE_INLINE F32 zero() { return _mm256_setzero_ps(); }
+MLXFORGE_INLINE I32 zero_i() { return _mm256_setzero_si256(); }
+
+MLXFORGE_INLINE I32 as_i32(F32 x) { return _mm256_castps_si256(x); }
+MLXFORGE_INLINE F32 as_f32(I32 x) { return _mm256_castsi256_ps(x); }
+MLXFORGE_INLINE I32 to_i32(F32 x) { return _mm256_cvtps_epi32(x); }
+MLXFORGE_INLINE F32 to_f32(I32 x) { return _mm256_cvtepi32_ps(x); }
+
+MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return _mm256_add_epi32(a, b); }
+MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return _mm256_sub_epi32(a, b); }
+MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm256_mullo_epi32(a, b); }
+MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm256_and_si256(a, b); }
+MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm256_or_si256(a, b); }
+template <int n>
+MLXFORGE_INLINE I32 sll_i(I32 x) {
+  return _mm256_slli_epi32(x, n);
+}
+template <int n>
+MLXFORGE_INLINE I32 srl_i(I32 x) {
+  return _mm256_srli_epi32(x, n);
+}
+MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b));
+}
+
+MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
+MLXFORGE_INLINE F32 min(F32 a, F32 b) { return _mm256_min_ps(a, b); }
+MLXFORGE_INLINE F32 max(F32 a, F32 b) { return _mm256_max_ps(a, b); }
+MLXFORGE_INLINE F32 sqrt(F32 x) { return _mm256_sqrt_ps(x); }
+MLXFORGE_INLINE F32 abs(F32 x) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x); }
+MLXFORGE_INLINE F32 round_even(F32 x) {
+  return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+MLXFORGE_INLINE F32 where_lt(F32 a, F32 b, F32 x, F32 y) {
+  return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+MLXFORGE_INLINE F32 where_nan(F32 a, F32 x, F32 y) {
+  return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+}
+
+MLXFORGE_INLINE F32 load_f16(const uint16_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+MLXFORGE_INLINE void store_f16(uint16_t* p, F32 x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+MLXFORGE_INLINE F32 load_bf16(const uint16_t* p) {
+  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+MLXFORGE_INLINE void store_bf16(uint16_t* p, F32 x) {
+  const I32 bits = as_i32(x);
+  const I32 odd = and_i(srl_i<16>(bits), splat(1));
+  const I32 rounded = srl_i<16>(add_i(bits, add_i(odd, splat(0x7fff))));
+  const I32 quiet = or_i(srl_i<16>(bits), splat(0x40));  // a NaN must not round to infinity
+  const I32 out = as_i32(where_nan(x, as_f32(quiet), as_f32(rounded)));
+  const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(out, out), 0x08);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+}
+
+MLXFORGE_INLINE float sum(F32 x) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+}
+MLXFORGE_INLINE float max_lane(F32 x) {
+  __m128 s = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_max_ss(s, _mm_shuffle_ps(s, s, 1)));
+}
+
+}  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA
