@@ -9,7 +9,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 # $(call cmake,PRESET,DIR): configures DIR once (ninja re-runs cmake when it must) and builds it.
 cmake = test -f $(2)/build.ninja || cmake --preset $(1); cmake --build $(2) -j $(JOBS)
 
-.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench debug tidy format format-check docs clean
+.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench debug tidy format format-check clean
 
 all: build
 

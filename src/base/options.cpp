@@ -1,0 +1,205 @@
+#include "base/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "base/option_values.h"
+
+namespace mlxforge {
+namespace {
+
+// Members are named by a path of member pointers: field<&Options::engine,
+// &EngineOptions::threads>(...).
+template <auto First, auto... Rest>
+auto& member(auto& object) {
+  if constexpr (sizeof...(Rest) == 0)
+    return object.*First;
+  else
+    return member<Rest...>(object.*First);
+}
+
+struct Text {
+  std::string_view name, value, commands, doc;
+};
+
+template <auto... Path>
+using Value = std::remove_cvref_t<decltype(member<Path...>(std::declval<Options&>()))>;
+
+// All but parse.
+template <auto... Path>
+constexpr OptionField described(const Text& text) {
+  return {.name = text.name,
+          .value = text.value,
+          .commands = text.commands,
+          .doc = text.doc,
+          .is_list = kIsList<Value<Path...>>,
+          .show = [](const Options& o) { return show_value(member<Path...>(o)); }};
+}
+
+template <auto... Path>
+constexpr OptionField field(const Text& text) {
+  OptionField result = described<Path...>(text);
+  result.parse = [](Options& o, std::string_view s) {
+    member<Path...>(o) = parse_value<Value<Path...>>(s);
+  };
+  return result;
+}
+
+// A whole number within [kLow, kHigh].
+template <int64_t kLow, int64_t kHigh, auto... Path>
+constexpr OptionField number(const Text& text) {
+  OptionField result = described<Path...>(text);
+  result.parse = [](Options& o, std::string_view s) {
+    member<Path...>(o) = static_cast<Value<Path...>>(parse_integer(s, kLow, kHigh));
+  };
+  return result;
+}
+
+// A real number of at least 0, and at most kHigh unless that is 0.
+template <int kHigh, auto... Path>
+constexpr OptionField real(const Text& text) {
+  OptionField result = described<Path...>(text);
+  result.parse = [](Options& o, std::string_view s) { member<Path...>(o) = parse_real(s, kHigh); };
+  return result;
+}
+
+template <auto... Path>
+constexpr OptionField bytes(const Text& text) {
+  OptionField result = described<Path...>(text);
+  result.parse = [](Options& o, std::string_view s) { member<Path...>(o) = parse_bytes(s); };
+  result.show = [](const Options& o) { return show_bytes(member<Path...>(o)); };
+  return result;
+}
+
+constexpr int64_t kBig = 1 << 30;
+using O = Options;
+using E = EngineOptions;
+using S = SamplingOptions;
+using B = BenchOptions;
+
+constexpr OptionField kFields[] = {
+    field<&O::model>(
+        {"model", "MODEL", "",
+         "A model folder or a .gguf file; without it, the default model that set-up installed."}),
+    field<&O::config>({"config", "FILE", "",
+                       "A JSON object of options by these names, such as {\"port\": 9000}."}),
+    field<&O::engine, &E::device>({"device", "auto|cpu|cuda|metal", "",
+                                   "Where to compute; auto takes a GPU if MLX has one."}),
+    number<0, 1024, &O::engine, &E::threads>(
+        {"threads", "N", "", "CPU compute threads; 0 takes the cores that this process may use."}),
+    number<1, kBig, &O::engine, &E::prefill_chunk>(
+        {"prefill-chunk", "N", "",
+         "Prompt tokens of one request per step; fewer keep other requests fluent, more are "
+         "faster."}),
+    number<1, 4096, &O::engine, &E::max_batch>(
+        {"max-batch", "N", "", "Requests that run together."}),
+    number<0, kBig, &O::engine, &E::max_ctx>(
+        {"max-ctx", "N", "",
+         "Tokens per request, prompt and answer; 0 takes the smaller of the model's and what the "
+         "KV budget holds."}),
+    number<0, kBig, &O::engine, &E::max_waiting>(
+        {"max-waiting", "N", "serve", "Requests that may wait; one more gets 429."}),
+    bytes<&O::engine, &E::kv_budget>(
+        {"kv-budget", "BYTES|auto", "",
+         "Memory for keys and values, such as 512MiB or 2G; auto prints what it took."}),
+    field<&O::engine, &E::activations>({"activations", "auto|int8|float", "",
+                                        "Arithmetic on quantised weights: auto is float-accurate, "
+                                        "int8 faster and less exact, float exact and slow."}),
+    field<&O::engine, &E::kernels>(
+        {"kernels", "auto|reference", "",
+         "Our kernels where the device has them, or the reference from stock MLX ops."}),
+    field<&O::chat_template>(
+        {"chat-template", "FILE", "", "A Jinja chat template to use instead of the model's."}),
+    field<&O::log_level>(
+        {"log-level", "debug|info|warn|error", "", "The least level that is logged."}),
+    field<&O::server, &ServerOptions::host>(
+        {"host", "ADDRESS", "serve", "The address to listen on."}),
+    number<0, 65535, &O::server, &ServerOptions::port>(
+        {"port", "N", "serve", "The port to listen on; 0 takes any free one."}),
+    field<&O::server, &ServerOptions::alias>(
+        {"alias", "NAME", "serve", "A further model name that requests may use; may be repeated."}),
+    real<0, &O::sampling, &S::temperature>(
+        {"temperature", "T", "generate chat", "Sampling temperature; 0 is greedy."}),
+    real<1, &O::sampling, &S::top_p>({"top-p", "P", "generate chat",
+                                      "Sample among the most likely tokens that hold P together."}),
+    number<0, kBig, &O::sampling, &S::top_k>(
+        {"top-k", "K", "generate chat", "Sample among the K most likely tokens; 0 is off."}),
+    real<1, &O::sampling, &S::min_p>({"min-p", "P", "generate chat",
+                                      "Drop tokens less likely than P times the most likely one."}),
+    field<&O::sampling, &S::seed>(
+        {"seed", "N", "generate chat",
+         "The same seed gives the same text; without it, a random one is taken and logged."}),
+    field<&O::ignore_eos>({"ignore-eos", "", "generate",
+                           "Go on after an end-of-sequence token; it then counts as a token."}),
+    field<&O::raw>(
+        {"raw", "", "generate",
+         "Give PROMPT to the model as it is, without the chat template; only BOS is added."}),
+    field<&O::json>(
+        {"json", "", "generate bench", "Print JSON: one object, or for bench one a line."}),
+    field<&O::ids>({"ids", "IDS.npy", "logits", "Token ids: int32 or int64, shape (T) or (1, T)."}),
+    field<&O::out>(
+        {"out", "LOGITS.npy", "logits", "Where to write the logits: float32, (T, vocab)."}),
+    field<&O::weights>({"weights", "", "inspect",
+                        "One line a tensor (key, shape, dtype, bytes), then peak memory."}),
+    field<&O::bench, &B::batch>(
+        {"batch", "N", "bench", "Batch sizes to measure; may be repeated."}),
+    number<1, kBig, &O::bench, &B::prompt>({"prompt", "N", "bench", "Prompt tokens to prefill."}),
+    number<1, kBig, &O::bench, &B::gen>({"gen", "N", "bench", "Tokens to decode per sequence."}),
+    number<0, kBig, &O::bench, &B::depth>(
+        {"depth", "N", "bench", "Tokens already in the cache when decode starts."}),
+};
+
+}  // namespace
+
+std::span<const OptionField> option_fields() { return kFields; }
+
+bool OptionField::applies_to(std::string_view command) const {
+  if (commands.empty()) return true;
+  const auto names = split(commands, ' ');
+  return std::find(names.begin(), names.end(), command) != names.end();
+}
+
+std::string OptionField::flag() const { return str("--", name); }
+
+std::string OptionField::environment() const {
+  std::string result = "MLXFORGE_";
+  for (char c : name) result += c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return result;
+}
+
+void set_option(Options& options, const OptionField& field, std::string_view text,
+                std::string_view source) {
+  try {
+    field.parse(options, text);
+  } catch (const Error& e) {
+    throw UsageError(str("[options] ", source, ": ", e.what()));
+  }
+}
+
+void set_options_from_environment(Options& options) {
+  for (const OptionField& field : option_fields()) {
+    const std::string name = field.environment();
+    const char* text = std::getenv(name.c_str());
+    if (text != nullptr && *text != '\0') set_option(options, field, text, name);
+  }
+}
+
+std::string options_markdown() {
+  std::string result =
+      "# Options\n\nMade from the field list in src/base/options.cpp; a test keeps the two equal.\n"
+      "A flag wins over its environment variable, that over the config file (`--config`), that "
+      "over the default.\n\n"
+      "| flag | environment | default | commands | meaning |\n| --- | --- | --- | --- | --- |\n";
+  for (const OptionField& field : option_fields()) {
+    const std::string fallback = field.show(Options{});
+    const auto escaped = [](std::string_view text) { return replace_all(text, "|", "\\|"); };
+    result +=
+        str("| `", field.flag(), field.is_switch() ? "" : " ", escaped(field.value), "` | `",
+            field.environment(), "` | ", fallback.empty() ? "" : "`" + fallback + "`", " | ",
+            field.commands.empty() ? "all" : field.commands, " | ", escaped(field.doc), " |\n");
+  }
+  return result;
+}
+
+}  // namespace mlxforge

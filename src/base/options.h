@@ -1,0 +1,115 @@
+// Every option of the program: declared once, with its default, in the structs below, and once in
+// the field list (options.cpp), with its name and meaning. The command line, the environment
+// (MLXFORGE_<NAME>), the config file and docs/options.md come from that list. Precedence: flag,
+// environment, config file, default.
+//
+// Threads: plain data, filled by main before any thread starts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace mlxforge {
+
+// The command line, environment or config file cannot be used: exit status 2.
+struct UsageError : Error {
+  using Error::Error;
+};
+
+enum class Device { automatic, cpu, cuda, metal };
+enum class Activations {
+  automatic,
+  int8,
+  float32
+};  // automatic: float-accurate integers where weights are coded
+enum class KernelChoice { automatic, reference };
+
+// How the engine computes and what it may use.
+struct EngineOptions {
+  Device device = Device::automatic;
+  int threads = 0;          // CPU compute threads; 0: default_threads()
+  int prefill_chunk = 128;  // prompt tokens of one sequence per step
+  int max_batch = 64;       // sequences per step
+  int max_ctx = 0;          // tokens per sequence; 0: min(model, what the KV budget holds)
+  int max_waiting = 256;    // requests in the queue; more get 429
+  int64_t kv_budget = 0;    // bytes of KV blocks; 0: by formula, printed at start
+  Activations activations = Activations::automatic;
+  KernelChoice kernels = KernelChoice::automatic;
+};
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  int port = 8080;                 // 0: any free one, printed at start
+  std::vector<std::string> alias;  // further model names accepted in requests
+};
+
+// For generate and chat; a server takes these from each request.
+struct SamplingOptions {
+  float temperature = 0;  // 0: greedy
+  float top_p = 1;
+  int top_k = 0;
+  float min_p = 0;
+  std::optional<uint64_t> seed;  // none: a random one, logged
+};
+
+struct BenchOptions {
+  std::vector<int> batch = {1};
+  int prompt = 512;
+  int gen = 128;
+  int depth = 0;
+};
+
+struct Options {
+  std::string model;  // a folder, a .gguf file; empty: the default model that set-up installed
+  std::string config;
+  std::string chat_template;  // a file
+  LogLevel log_level = LogLevel::info;
+  EngineOptions engine;
+  ServerOptions server;
+  SamplingOptions sampling;
+  BenchOptions bench;
+  bool ignore_eos = false;
+  bool raw = false;
+  bool json = false;
+  bool weights = false;
+  std::string ids;  // .npy files
+  std::string out;
+};
+
+struct OptionField {
+  std::string_view name;   // "max-ctx": --max-ctx, MLXFORGE_MAX_CTX, "max-ctx" in the config file
+  std::string_view value;  // the value as help shows it; empty: a switch
+  std::string_view commands;  // the commands that take it, separated by spaces; empty: every one
+  std::string_view doc;
+  bool is_list = false;  // comma-separated; the flag may be repeated
+  // Throws Error with what it expected. Leaves options alone then.
+  void (*parse)(Options& options, std::string_view text) = nullptr;
+  std::string (*show)(const Options& options) = nullptr;  // as parse would read it; empty: not set
+
+  bool is_switch() const { return value.empty(); }
+  bool applies_to(std::string_view command) const;
+  std::string flag() const;         // --max-ctx
+  std::string environment() const;  // MLXFORGE_MAX_CTX
+};
+
+std::span<const OptionField> option_fields();
+
+// Parses text into the field; `source` is where the text came from, such as "--port" or
+// "MLXFORGE_PORT". Throws UsageError naming it.
+void set_option(Options& options, const OptionField& field, std::string_view text,
+                std::string_view source);
+
+// Applies every set MLXFORGE_<NAME>. An empty variable counts as not set.
+void set_options_from_environment(Options& options);
+
+// docs/options.md: the field list as a table.
+std::string options_markdown();
+
+}  // namespace mlxforge
