@@ -1,0 +1,61 @@
+// A model's chat template (Jinja), compiled at load with Hugging Face's settings: trim_blocks,
+// lstrip_blocks, no trailing newline kept, loop controls, tojson as json.dumps, raise_exception,
+// strftime_now, Python's string and dict methods. bos_token, eos_token, ... are variables.
+//
+// Threads: const methods may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "files/model_folder.h"
+#include "text/tokenizer.h"
+
+namespace mlxforge {
+
+using OrderedJson = nlohmann::ordered_json;  // templates print objects in the caller's order
+
+// What a chat request hands to the template.
+struct ChatInput {
+  OrderedJson messages = OrderedJson::array();  // {"role", "content" (a string), "tool_calls", ...}
+  OrderedJson tools;                            // an array, or null
+  OrderedJson documents;                        // an array, or null
+  bool add_generation_prompt = true;
+  OrderedJson kwargs = OrderedJson::object();  // further variables (chat_template_kwargs)
+};
+
+// Jinja source. `tool_use`, where the model has one, is taken for requests with tools.
+struct TemplateSource {
+  std::string text;
+  std::string tool_use;  // empty: `text` serves all
+
+  // chat_template.jinja, else tokenizer_config.json's chat_template (a string, or a list of named
+  // ones), else the GGUF's; nothing when the model has none.
+  static std::optional<TemplateSource> of(const ModelFiles& files);
+};
+
+class ChatTemplate {
+ public:
+  // Throws Error for a template that does not compile or uses an unknown filter or test. Renders
+  // two short probes: where only the one with a system message is refused, a leading system message
+  // is from then on folded into the first user turn (one log line says so).
+  ChatTemplate(TemplateSource source, const Tokenizer& tokenizer);
+  ChatTemplate(ChatTemplate&&) noexcept;
+  ChatTemplate& operator=(ChatTemplate&&) noexcept;
+  ~ChatTemplate();
+
+  // The prompt as text. A failure is the request's (400): the template's own raise_exception
+  // message, or why this input cannot be rendered, also when it nests too deeply.
+  Result<std::string> render(const ChatInput& input) const;
+
+  bool folds_system() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mlxforge

@@ -1,0 +1,30 @@
+// Token ids to text, one at a time. The pieces concatenate to Tokenizer::decode of all ids; no
+// piece ends inside a character, and bytes that can no longer become one are shown as U+FFFD at
+// once, one for each maximal invalid run (as Python's errors="replace"). Special tokens give no
+// text. O(bytes of the token) a token, whatever came before. Refers to the tokenizer. One thread at
+// a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "text/tokenizer.h"
+
+namespace mlxforge {
+
+class Detokenizer {
+ public:
+  explicit Detokenizer(const Tokenizer& tokenizer);
+
+  // The text that this token completes; may be empty. An id that is no token gives none.
+  std::string push(int32_t id);
+  // At the end: U+FFFD if a character was cut, else nothing.
+  std::string flush();
+
+ private:
+  const Tokenizer* tokenizer_;
+  std::string pending_;  // an unfinished, still valid UTF-8 prefix: at most 3 bytes
+  bool at_start_ = true;
+};
+
+}  // namespace mlxforge
