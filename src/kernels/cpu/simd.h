@@ -6,15 +6,24 @@
 //
 // Types: F32 is kLanes floats, I32 kLanes 32-bit integers; raw vector types, so F32 has the
 // operators + - * /.
-//   load, store            any alignment; load_n, store_n: the first n lanes (0 <= n <= kLanes),
-//   the others read as zero load_f16, load_bf16    kLanes 16-bit floats (as uint16_t) to F32;
-//   store_f16, store_bf16 round to nearest even splat(float|int32_t)   all lanes; zero() fma(a, b,
-//   c)           a * b + c, one rounding (generic: two). No other operation here contracts. min,
-//   max               where a lane is NaN the result is unspecified where_lt(a, b, x, y)   a < b ?
-//   x : y per lane; where_nan(a, x, y) round_even, abs, sqrt, to_i32 (nearest even; unspecified out
-//   of range or for NaN, never a trap), to_f32, as_i32, as_f32 sum, max_lane          over the
-//   lanes, by a fixed tree add_i sub_i and_i or_i mul_i, sll_i<n> srl_i<n>, load_i, store_i   on
-//   I32 madd16(acc, a, b)      I32 lanes as two int16: acc + a0 * b0 + a1 * b1
+// - load, store: any alignment; load_n, store_n: the first n lanes (0 <= n <= kLanes), the others
+//   read as zero
+// - load_f16, load_bf16: kLanes 16-bit floats (as uint16_t) to F32; store_f16, store_bf16 round to
+//   nearest even
+// - splat(float|int32_t): all lanes; zero()
+// - fma(a, b, c): a * b + c, one rounding (generic: two). No other operation here contracts.
+// - min, max: where a lane is NaN the result is unspecified
+// - where_lt(a, b, x, y): a < b ? x : y per lane; where_nan(a, x, y)
+// - round_even, abs, sqrt, to_i32 (nearest even; unspecified out of range or for NaN, never a
+//   trap), to_f32, as_i32, as_f32
+// - sum, max_lane: over the lanes, by a fixed tree; sums(x): lane i is the sum of x[i]'s lanes, by
+//   another fixed tree, the same for every i
+// - add_i sub_i and_i or_i mul_i, sll_i<n> srl_i<n>, load_i, store_i: on I32
+// - madd16(acc, a, b): I32 lanes as two int16: acc + a0 * b0 + a1 * b1
+//   dot8(acc, w, a), dot8_sum(acc)   I32 lanes as four bytes, w unsigned of at most kDot8Bits bits,
+//   a signed in [-127, 127]:
+//                          at most 8 steps from zero_i(), then dot8_sum gives sum(w * a) per lane,
+//                          exact
 // kHasFma says whether fma rounds once.
 #pragma once
 

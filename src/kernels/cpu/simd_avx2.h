@@ -52,6 +52,13 @@ MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b));
 }
 
+inline constexpr int kDot8Bits = 4;
+using Acc8 = I32;  // 16 sums of int16: eight steps of 15 * 127 * 2 stay below 32767
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
+  return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, a));
+}
+MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return _mm256_madd_epi16(acc, _mm256_set1_epi16(1)); }
+
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
 MLXFORGE_INLINE F32 min(F32 a, F32 b) { return _mm256_min_ps(a, b); }
 MLXFORGE_INLINE F32 max(F32 a, F32 b) { return _mm256_max_ps(a, b); }
@@ -91,6 +98,17 @@ MLXFORGE_INLINE float sum(F32 x) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+}
+MLXFORGE_INLINE F32 sums(const F32* x) {
+  F32 halves[2];  // lanes 0-3 of x[0..3] | lanes 4-7 of x[0..3], each summed; the same of x[4..7]
+  unroll<2>([&](auto i) {
+    const F32* y = x + 4 * i;
+    const F32 a = _mm256_unpacklo_ps(y[0], y[1]) + _mm256_unpackhi_ps(y[0], y[1]);
+    const F32 b = _mm256_unpacklo_ps(y[2], y[3]) + _mm256_unpackhi_ps(y[2], y[3]);
+    halves[i] = _mm256_shuffle_ps(a, b, 0x44) + _mm256_shuffle_ps(a, b, 0xee);
+  });
+  return _mm256_blend_ps(halves[0], halves[1], 0xf0) +
+         _mm256_permute2f128_ps(halves[0], halves[1], 0x21);
 }
 MLXFORGE_INLINE float max_lane(F32 x) {
   __m128 s = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));

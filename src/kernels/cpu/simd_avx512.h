@@ -47,6 +47,11 @@ MLXFORGE_INLINE I32 srl_i(I32 x) {
 }
 MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) { return _mm512_dpwssd_epi32(acc, a, b); }
 
+inline constexpr int kDot8Bits = 8;
+using Acc8 = I32;
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
+MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
+
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }
 MLXFORGE_INLINE F32 min(F32 a, F32 b) { return _mm512_min_ps(a, b); }
 MLXFORGE_INLINE F32 max(F32 a, F32 b) { return _mm512_max_ps(a, b); }
@@ -87,6 +92,22 @@ MLXFORGE_INLINE float sum(F32 x) {
   __m128 s = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+}
+MLXFORGE_INLINE F32 sums(const F32* x) {
+  F32 quarters[4];  // a quarter of the lanes of x[4i..4i+3] each, summed
+  unroll<4>([&](auto i) {
+    const F32* y = x + 4 * i;
+    const F32 a = _mm512_unpacklo_ps(y[0], y[1]) + _mm512_unpackhi_ps(y[0], y[1]);
+    const F32 b = _mm512_unpacklo_ps(y[2], y[3]) + _mm512_unpackhi_ps(y[2], y[3]);
+    quarters[i] = _mm512_shuffle_ps(a, b, 0x44) + _mm512_shuffle_ps(a, b, 0xee);
+  });
+  F32 halves[2];
+  unroll<2>([&](auto i) {
+    const F32 a = quarters[2 * i], b = quarters[2 * i + 1];
+    halves[i] = _mm512_shuffle_f32x4(a, b, 0x88) + _mm512_shuffle_f32x4(a, b, 0xdd);
+  });
+  return _mm512_shuffle_f32x4(halves[0], halves[1], 0x88) +
+         _mm512_shuffle_f32x4(halves[0], halves[1], 0xdd);
 }
 MLXFORGE_INLINE float max_lane(F32 x) { return _mm512_reduce_max_ps(x); }
 

@@ -59,6 +59,18 @@ MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   return acc + low + (a >> 16) * (b >> 16);
 }
 
+inline constexpr int kDot8Bits = 8;
+using Acc8 = I32;
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
+  const I32 even = splat(0x00ff00ff);
+  const auto pair = [](I32 low, I32 high) { return (low & splat(0xffff)) | sll_i<16>(high); };
+  const I32 a_even = pair(sll_i<24>(a) >> 24, sll_i<8>(a) >> 24),
+            a_odd = pair(sll_i<16>(a) >> 24, a >> 24);
+  const I32 w_even = w & even, w_odd = srl_i<8>(w) & even;
+  return madd16(madd16(acc, w_even, a_even), w_odd, a_odd);
+}
+MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
+
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return a * b + c; }
 MLXFORGE_INLINE F32 where(I32 mask, F32 x, F32 y) {
   return as_f32((mask & as_i32(x)) | (~mask & as_i32(y)));
@@ -130,6 +142,7 @@ MLXFORGE_INLINE void store_bf16(uint16_t* p, F32 x) {
 }
 
 MLXFORGE_INLINE float sum(F32 x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+MLXFORGE_INLINE F32 sums(const F32* x) { return F32{sum(x[0]), sum(x[1]), sum(x[2]), sum(x[3])}; }
 MLXFORGE_INLINE float max_lane(F32 x) {
   const float a = x[0] < x[2] ? x[2] : x[0], b = x[1] < x[3] ? x[3] : x[1];
   return a < b ? b : a;

@@ -63,6 +63,13 @@ MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   return vaddq_s32(acc, vpaddq_s32(low, vmull_high_s16(x, y)));
 }
 
+inline constexpr int kDot8Bits = 6;  // sdot: the codes must be non-negative as int8
+using Acc8 = I32;
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
+  return vdotq_s32(acc, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
+}
+MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
+
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return vfmaq_f32(c, a, b); }
 MLXFORGE_INLINE F32 min(F32 a, F32 b) { return vminq_f32(a, b); }
 MLXFORGE_INLINE F32 max(F32 a, F32 b) { return vmaxq_f32(a, b); }
@@ -95,6 +102,9 @@ MLXFORGE_INLINE void store_bf16(uint16_t* p, F32 x) {
 MLXFORGE_INLINE float sum(F32 x) {
   const float32x2_t s = vadd_f32(vget_low_f32(x), vget_high_f32(x));
   return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);
+}
+MLXFORGE_INLINE F32 sums(const F32* x) {
+  return vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3]));
 }
 MLXFORGE_INLINE float max_lane(F32 x) { return vmaxvq_f32(x); }
 

@@ -1,0 +1,309 @@
+#include "kernels/cpu/attention_kernels.h"
+
+#include <type_traits>
+
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/simd_math.h"
+
+namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
+namespace {
+
+constexpr float kInf = __builtin_inff();
+
+constexpr int min_int(int a, int b) { return a < b ? a : b; }
+constexpr int max_int(int a, int b) { return a < b ? b : a; }
+constexpr int round_down(int x, int step) { return x / step * step; }
+constexpr int round_up(int x, int step) { return (x + step - 1) / step * step; }
+
+template <KvType type>
+using Element = std::conditional_t<type == KvType::f32, float, uint16_t>;
+
+MLXFORGE_INLINE F32 load_kv(std::integral_constant<KvType, KvType::f32>, const float* p) {
+  return load(p);
+}
+MLXFORGE_INLINE F32 load_kv(std::integral_constant<KvType, KvType::f16>, const uint16_t* p) {
+  return load_f16(p);
+}
+MLXFORGE_INLINE F32 load_kv(std::integral_constant<KvType, KvType::bf16>, const uint16_t* p) {
+  return load_bf16(p);
+}
+MLXFORGE_INLINE F32 load_kv_n(std::integral_constant<KvType, KvType::f32>, const float* p, int n) {
+  return load_n(p, n);
+}
+MLXFORGE_INLINE F32 load_kv_n(std::integral_constant<KvType, KvType::f16>, const uint16_t* p,
+                              int n) {
+  return load_f16_n(p, n);
+}
+MLXFORGE_INLINE F32 load_kv_n(std::integral_constant<KvType, KvType::bf16>, const uint16_t* p,
+                              int n) {
+  return load_bf16_n(p, n);
+}
+template <KvType type>
+constexpr std::integral_constant<KvType, type> kTag{};
+
+// Dot products in flight at once in score_keys: a multiple of kLanes, enough to hide the latency of
+// fma.
+constexpr int kDots = kLanes == 4 ? 8 : kLanes;
+constexpr int kMostKeys =
+    kDots;  // keys a step of score_keys takes at most: its start and end are rounded to this
+
+// scores[r][j] = q_r . k_j for kRows rows and the keys [first, last) of a block, a multiple of
+// kDots / kRows of them. Each dot product is kLanes running sums over d, then a fixed tree,
+// whatever kRows. q (kRows, d), k (kBlockTokens, d), scores (kRows, kPartialKeys)
+template <KvType type, int kRows>
+void score_keys(const float* q, const Element<type>* k, int d, int first, int last, float* scores) {
+  constexpr int kKeys = kDots / kRows;
+  for (int key = first; key < last; key += kKeys) {
+    F32 acc[kDots];
+    unroll<kDots>([&](auto i) { acc[i] = zero(); });
+    for (int i = 0; i < d; i += kLanes) {
+      F32 k_lanes[kKeys];
+      unroll<kKeys>([&](auto j) { k_lanes[j] = load_kv(kTag<type>, k + (key + j) * d + i); });
+      unroll<kRows>([&](auto r) {
+        const F32 q_lanes = load(q + r * d + i);
+        unroll<kKeys>(
+            [&](auto j) { acc[r * kKeys + j] = fma(q_lanes, k_lanes[j], acc[r * kKeys + j]); });
+      });
+    }
+    float dots[kDots];
+    unroll<kDots / kLanes>([&](auto g) { store(dots + g * kLanes, sums(acc + g * kLanes)); });
+    unroll<kRows>([&](auto r) {
+      memcpy(scores + r * kPartialKeys + key, dots + r * kKeys, sizeof(float) * kKeys);
+    });
+  }
+}
+
+// values[r][0 .. kVectors lanes) += weights[r][j] * v_j over keys j in [first, last), in that
+// order. weights (kRows, kPartialKeys), v (kBlockTokens, d), values (kRows, d)
+template <KvType type, int kRows, int kVectors>
+MLXFORGE_INLINE void add_value_columns(const float* weights, const Element<type>* v, int d,
+                                       int first, int last, float* values) {
+  F32 acc[kRows * kVectors];
+  unroll<kRows>([&](auto r) {
+    unroll<kVectors>([&](auto c) { acc[r * kVectors + c] = load(values + r * d + c * kLanes); });
+  });
+  for (int key = first; key < last; ++key) {
+    F32 v_lanes[kVectors];
+    unroll<kVectors>([&](auto c) { v_lanes[c] = load_kv(kTag<type>, v + key * d + c * kLanes); });
+    unroll<kRows>([&](auto r) {
+      const F32 weight = splat(weights[r * kPartialKeys + key]);
+      unroll<kVectors>(
+          [&](auto c) { acc[r * kVectors + c] = fma(weight, v_lanes[c], acc[r * kVectors + c]); });
+    });
+  }
+  unroll<kRows>([&](auto r) {
+    unroll<kVectors>([&](auto c) { store(values + r * d + c * kLanes, acc[r * kVectors + c]); });
+  });
+}
+template <KvType type, int kRows>
+void add_values(const float* weights, const Element<type>* v, int d, int first, int last,
+                float* values) {
+  constexpr int kVectors = (kLanes == 8 ? 8 : 16) / kRows;  // as many sums as the registers hold
+  int column = 0;
+  for (; column + kVectors * kLanes <= d; column += kVectors * kLanes)
+    add_value_columns<type, kRows, kVectors>(weights, v + column, d, first, last, values + column);
+  for (; column < d; column += kLanes)
+    add_value_columns<type, kRows, 1>(weights, v + column, d, first, last, values + column);
+}
+
+// A block's keys [first, last) as f32, zero-padded to padded_dim(d).
+template <KvType type>
+void widen(const Element<type>* x, int d, int first, int last, float* out) {
+  const int padded = padded_dim(d);
+  for (int key = first; key < last; ++key) {
+    for (int i = 0; i < padded; i += kLanes) {
+      const Element<type>* p = x + key * d + i;
+      store(out + key * padded + i,
+            i + kLanes <= d ? load_kv(kTag<type>, p) : load_kv_n(kTag<type>, p, max_int(d - i, 0)));
+    }
+  }
+}
+
+// Calls f(kRows, row) over `rows` rows: alone, in pairs or in fours; scratch holds rows to fill the
+// last four.
+template <class F>
+MLXFORGE_INLINE void for_row_groups(int rows, F&& f) {
+  if (rows == 1) return f(Index<1>{}, 0);
+  if (rows == 2) return f(Index<2>{}, 0);
+  for (int row = 0; row < rows; row += 4) f(Index<4>{}, row);
+}
+
+// A tile of one group of rows reads K and V straight from the pool; a bigger one, or one with odd
+// dims, widens each block first.
+bool reads_pool(int rows, int d) { return rows <= 4 && d == padded_dim(d); }
+
+int group_of(const AttentionArgs& a) { return a.n_q / a.kv.n_kv; }
+int rows_of(const AttentionTile& t) { return t.row_end - t.row_begin; }
+
+// Keys that the tile's row r sees.
+KeyRange row_keys(const AttentionArgs& a, const AttentionTile& t, int r) {
+  const int last = t.seq->kv_len - t.seq->q_len + (t.row_begin + r) / group_of(a) + 1;
+  return {a.window > 0 ? max_int(0, last - a.window) : 0, last};
+}
+
+// The head's rows of block `index` of the sequence.
+template <KvType type>
+const Element<type>* block_rows(const AttentionArgs& a, const AttentionTile& t, const void* pool,
+                                int d, int index) {
+  const int64_t slot = int64_t{t.seq->blocks[index]} * kBlockTokens;
+  return static_cast<const Element<type>*>(pool) + (t.kv_head * a.kv.n_slots + slot) * d;
+}
+
+template <KvType type>
+void score_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
+                 const AttentionScratch& s) {
+  const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t);
+  const Element<type>* k = block_rows<type>(a, t, a.kv.k, d, index);
+  float* scores = s.scores + index * kBlockTokens % kPartialKeys;
+  first = round_down(first, kMostKeys), last = round_up(last, kMostKeys);
+  if (reads_pool(rows, d)) {
+    for_row_groups(rows, [&](auto n, int r) {
+      score_keys<type, n>(s.q + r * d, k, d, first, last, scores + r * kPartialKeys);
+    });
+  } else {
+    widen<type>(k, d, first, last, s.block);
+    for_row_groups(rows, [&](auto n, int r) {
+      score_keys<KvType::f32, n>(s.q + r * padded, s.block, padded, first, last,
+                                 scores + r * kPartialKeys);
+    });
+  }
+}
+
+template <KvType type>
+void value_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
+                 const AttentionScratch& s, float* values) {
+  const int d = a.kv.d_v, padded = padded_dim(d), rows = rows_of(t);
+  const Element<type>* v = block_rows<type>(a, t, a.kv.v, d, index);
+  const float* weights = s.scores + index * kBlockTokens % kPartialKeys;
+  if (reads_pool(rows, d)) {
+    for_row_groups(rows, [&](auto n, int r) {
+      add_values<type, n>(weights + r * kPartialKeys, v, d, first, last, values + r * d);
+    });
+  } else {
+    widen<type>(v, d, first, last, s.block);
+    for_row_groups(rows, [&](auto n, int r) {
+      add_values<KvType::f32, n>(weights + r * kPartialKeys, s.block, padded, first, last,
+                                 values + r * padded);
+    });
+  }
+}
+
+// Scores to weights exp(score - max), zero outside the row's keys; lanes [begin, end) of the row
+// are in use.
+void softmax_row(const AttentionArgs& a, KeyRange keys, int begin, int end, float* row, float* max,
+                 float* sum) {
+  for (int j = begin; j < min_int(keys.first, end); ++j) row[j] = -kInf;
+  for (int j = max_int(keys.last, begin); j < end; ++j) row[j] = -kInf;
+  F32 most = splat(-kInf);
+  for (int j = begin; j < end; j += kLanes) {
+    F32 score = load(row + j) * splat(a.scale);
+    if (a.softcap > 0) score = splat(a.softcap) * tanh(score / splat(a.softcap));
+    // The cap would make a masked key finite.
+    score = where_lt(load(row + j), splat(-3e38f), splat(-kInf), score);
+    store(row + j, score);
+    most = cpu::MLXFORGE_CPU_ISA::max(most, score);
+  }
+  *max = max_lane(most);
+  const F32 base = splat(*max == -kInf ? 0.0f : *max);
+  F32 total = zero();
+  for (int j = begin; j < end; j += kLanes) {
+    const F32 weight = exp(load(row + j) - base);
+    store(row + j, weight);
+    total = total + weight;
+  }
+  *sum = cpu::MLXFORGE_CPU_ISA::sum(total);
+}
+
+template <KvType type>
+void partial_of(const AttentionArgs& a, const AttentionTile& t, KeyRange range, int index,
+                const AttentionScratch& s, const PartialView& out) {
+  const int start = index * kPartialKeys;  // scores and weights are indexed from here
+  const int first = max_int(range.first, start), last = min_int(range.last, start + kPartialKeys);
+  const auto for_blocks = [&](auto f) {
+    for (int b = first / kBlockTokens; b * kBlockTokens < last; ++b)
+      f(b, max_int(first - b * kBlockTokens, 0), min_int(last - b * kBlockTokens, kBlockTokens));
+  };
+  for_blocks([&](int b, int from, int to) { score_block<type>(a, t, b, from, to, s); });
+  const int begin = round_down(first - start, kLanes), end = round_up(last - start, kLanes);
+  for (int r = 0; r < rows_of(t); ++r) {
+    const KeyRange keys = row_keys(a, t, r);
+    softmax_row(a, {keys.first - start, keys.last - start}, begin, end, s.scores + r * kPartialKeys,
+                out.max + r, out.sum + r);
+  }
+  const size_t rows = static_cast<size_t>(round_up(rows_of(t), 4));
+  memset(out.values, 0, sizeof(float) * rows * static_cast<size_t>(padded_dim(a.kv.d_v)));
+  for_blocks([&](int b, int from, int to) { value_block<type>(a, t, b, from, to, s, out.values); });
+}
+
+void partial(const AttentionArgs& a, const AttentionTile& t, KeyRange range, int index,
+             const AttentionScratch& s, const PartialView& out) noexcept {
+  switch (a.kv.type) {
+    case KvType::f32:
+      return partial_of<KvType::f32>(a, t, range, index, s, out);
+    case KvType::f16:
+      return partial_of<KvType::f16>(a, t, range, index, s, out);
+    case KvType::bf16:
+      return partial_of<KvType::bf16>(a, t, range, index, s, out);
+  }
+}
+
+// The row's place in the flat batch, in units of heads.
+int64_t head_index(const AttentionArgs& a, const AttentionTile& t, int r) {
+  const int group = group_of(a), row = t.row_begin + r;
+  return int64_t{t.seq->q_start + row / group} * a.n_q + t.kv_head * group + row % group;
+}
+
+void load_queries(const AttentionArgs& a, const AttentionTile& t,
+                  const AttentionScratch& s) noexcept {
+  const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t);
+  memset(s.q, 0, sizeof(float) * static_cast<size_t>(round_up(rows, 4) * padded));
+  for (int r = 0; r < rows; ++r)
+    memcpy(s.q + r * padded, a.q + head_index(a, t, r) * d, sizeof(float) * static_cast<size_t>(d));
+}
+
+// No key seen yet; a sink has been.
+void start(const AttentionArgs& a, const AttentionTile& t, const PartialView& total) noexcept {
+  for (int r = 0; r < rows_of(t); ++r) {
+    total.max[r] = a.sinks ? a.sinks[head_index(a, t, r) % a.n_q] : -kInf;
+    total.sum[r] = a.sinks ? 1.0f : 0.0f;
+  }
+  memset(total.values, 0, sizeof(float) * static_cast<size_t>(rows_of(t) * padded_dim(a.kv.d_v)));
+}
+
+void merge(const AttentionArgs& a, int rows, const PartialView& total,
+           const PartialView& one) noexcept {
+  const int padded = padded_dim(a.kv.d_v);
+  for (int r = 0; r < rows; ++r) {
+    if (one.sum[r] == 0) continue;  // no key seen
+    const float max = total.max[r] < one.max[r] ? one.max[r] : total.max[r];
+    const F32 old = exp(splat(total.max[r]) - splat(max)),
+              fresh = exp(splat(one.max[r]) - splat(max));
+    float lanes[kLanes];
+    store(lanes, fma(splat(total.sum[r]), old, splat(one.sum[r]) * fresh));
+    total.sum[r] = lanes[0];
+    total.max[r] = max;
+    for (int i = 0; i < padded; i += kLanes) {
+      float* value = total.values + r * padded + i;
+      store(value, fma(load(value), old, load(one.values + r * padded + i) * fresh));
+    }
+  }
+}
+
+void finish(const AttentionArgs& a, const AttentionTile& t, const PartialView& total) noexcept {
+  const int d = a.kv.d_v, padded = padded_dim(d);
+  for (int r = 0; r < rows_of(t); ++r) {
+    float* out = a.out + head_index(a, t, r) * d;
+    const F32 scale = splat(1.0f) / splat(total.sum[r]);
+    for (int i = 0; i < d; i += kLanes) {
+      // Masked keys add zeros, which may turn a -0 into +0: adding 0 leaves +0 either way.
+      const F32 value = fma(load(total.values + r * padded + i), scale, zero());
+      store_n(out + i, value, min_int(kLanes, d - i));
+    }
+  }
+}
+
+}  // namespace
+
+extern const AttentionKernels attention_kernels = {load_queries, partial, start, merge, finish};
+
+}  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA
