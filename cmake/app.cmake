@@ -2,7 +2,8 @@
 find_package(CLI11 REQUIRED)
 find_package(spdlog REQUIRED)
 find_library(EDIT_LIBRARY edit REQUIRED)
-mlxforge_module(app DEPS mlxforge_base CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json ${EDIT_LIBRARY})
+mlxforge_module(app DEPS mlxforge_files CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json ${EDIT_LIBRARY})
+target_compile_definitions(mlxforge_app PRIVATE MLXFORGE_VERSION="${PROJECT_VERSION}")
 
 add_executable(mlxforge src/app/main.cpp)
 target_link_libraries(mlxforge PRIVATE mlxforge_app)

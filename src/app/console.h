@@ -1,0 +1,40 @@
+// Standard error as people see it: log lines, errors and the progress of long work. Results go to
+// standard output, by print().
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/log.h"
+
+namespace mlxforge {
+
+void log_to_stderr(LogLevel least);  // installs the log sink; before any other thread starts
+
+int report_error(std::string_view message, int exit_status);  // "error: ..."; returns exit_status
+
+// Writes all of text to standard output and flushes. Throws Error when it cannot (a full disk, a
+// closed pipe); else returns 0.
+int print(std::string_view text);
+
+// A bar on a terminal; elsewhere a line at each quarter, once the work has taken a second. Any
+// thread may call update, one at a time.
+class Progress {
+ public:
+  explicit Progress(std::string what);  // "Loading SmolLM2"
+  ~Progress();                          // clears the bar
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void update(double fraction);  // of the work, 0 to 1
+
+ private:
+  std::string what_;
+  bool terminal_;
+  int shown_ = -1;  // percent on a terminal, quarters elsewhere
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace mlxforge

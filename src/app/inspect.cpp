@@ -1,0 +1,86 @@
+// inspect: what a model's files hold, without MLX and without reading a weight.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+
+#include "app/commands.h"
+#include "app/console.h"
+#include "app/model_path.h"
+#include "files/model_folder.h"
+
+namespace mlxforge {
+namespace {
+
+// What weights may be stored as; u32 holds MLX's packed codes.
+bool is_usable(DType dtype) {
+  static constexpr DType kUsable[] = {DType::f32,  DType::f16,  DType::bf16, DType::u32,
+                                      DType::q4_0, DType::q4_1, DType::q8_0};
+  return std::find(std::begin(kUsable), std::end(kUsable), dtype) != std::end(kUsable);
+}
+
+std::string tensor_line(const TensorView& tensor) {
+  std::string shape;
+  for (int64_t axis : tensor.shape) shape += str(shape.empty() ? "" : ",", axis);
+  return str(tensor.name, " (", shape, ") ", dtype_name(tensor.dtype), " ", tensor.bytes.size(),
+             "\n");
+}
+
+std::string peak_memory_line() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  const double mb = static_cast<double>(usage.ru_maxrss) / 1e6;  // bytes there, KiB on Linux
+#else
+  const double mb = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+#endif
+  return str("peak memory: ", static_cast<int64_t>(mb + 0.5), " MB\n");
+}
+
+std::string family(const ModelFiles& files) {
+  if (files.gguf)
+    return std::string(files.gguf->get_or<std::string_view>("general.architecture", "unknown"));
+  const auto type = files.config.find("model_type");
+  return type != files.config.end() && type->is_string() ? type->get<std::string>() : "unknown";
+}
+
+std::string summary(const ModelFiles& files) {
+  std::map<std::string_view, int> counts;
+  for (const TensorView& tensor : files.weights.tensors()) ++counts[dtype_name(tensor.dtype)];
+  std::string text = str("model: ", files.name, "\nformat: ", files.gguf ? "GGUF" : "safetensors",
+                         "\nfamily: ", family(files), "\nweights: ", files.weights.tensors().size(),
+                         " tensors, ", files.weights.total_bytes(), " bytes\n");
+  for (const auto& [dtype, count] : counts) text += str("  ", dtype, ": ", count, "\n");
+  return text;
+}
+
+// Says which, after everything has been printed.
+int refuse_unusable(const WeightFiles& weights) {
+  int status = 0;
+  for (const TensorView& tensor : weights.tensors())
+    if (!is_usable(tensor.dtype))
+      status = report_error(
+          str("[app] expected weights in F32, F16, BF16, U32, Q4_0, Q4_1 or Q8_0, got ",
+              tensor.name, " in ", dtype_name(tensor.dtype)),
+          1);
+  return status;
+}
+
+}  // namespace
+
+int run_inspect(Options options, Arguments) {
+  const ModelFiles files = open_model(find_model(options.model, this_executable()));
+  if (options.weights)
+    for (const TensorView& tensor : files.weights.tensors()) print(tensor_line(tensor));
+  else
+    print(summary(files));
+  print(peak_memory_line());
+  return refuse_unusable(files.weights);
+}
+
+int run_dump_weights(Options options, Arguments arguments) {
+  options.weights = true;
+  return run_inspect(std::move(options), arguments);
+}
+
+}  // namespace mlxforge

@@ -1,0 +1,40 @@
+#include "app/model_path.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "base/check.h"
+
+namespace mlxforge {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string refusal(const std::string& model, const fs::path& executable) {
+  try {
+    find_model(model, executable);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(FindModel, DefaultStandsBesideTheExecutable) {
+  const fs::path root = fs::temp_directory_path() / "mlxforge_model_path_test";
+  fs::create_directories(root / "models");
+  EXPECT_NE(refusal("", root / "bin/mlxforge").find("make setup"), std::string::npos);
+  std::ofstream(root / "models/m.gguf") << "x";
+  EXPECT_EQ(find_model("", root / "bin/mlxforge"), root / "models/m.gguf");
+  EXPECT_EQ(find_model(root.string(), "/nowhere"), root);
+  fs::remove_all(root);
+}
+
+TEST(FindModel, SaysWhatToGiveInstead) {
+  EXPECT_NE(refusal("HuggingFaceTB/SmolLM2-135M", "/x").find("hub id"), std::string::npos);
+  for (const char* path : {"/no/such", "./org/name", "no-such", "a/b/c", "models/x.gguf"})
+    EXPECT_NE(refusal(path, "/x").find("does not exist"), std::string::npos) << path;
+}
+
+}  // namespace
+}  // namespace mlxforge
