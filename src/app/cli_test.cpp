@@ -29,7 +29,7 @@ TEST(CommandLine, NoCommandServes) {
       parse({"DIR", "--port", "8081", "--max-ctx", "8192", "--max-waiting", "4"});
   EXPECT_EQ(call.command->name, "serve");
   EXPECT_EQ(call.options.model, "DIR");
-  EXPECT_EQ(call.options.server.port, 8081);
+  EXPECT_EQ(call.options.serve.port, 8081);
   EXPECT_EQ(call.options.engine.max_ctx, 8192);
   EXPECT_EQ(call.options.engine.max_waiting, 4);
   EXPECT_EQ(parse({"serve", "DIR"}).options.model, "DIR");
@@ -64,9 +64,9 @@ TEST(CommandLine, RefusesWhatACommandDoesNotTake) {
 }
 
 TEST(CommandLine, ListsRepeatAndTheLastScalarWins) {
-  EXPECT_EQ(parse({"--alias", "a", "--alias", "b,c"}).options.server.alias,
+  EXPECT_EQ(parse({"--alias", "a", "--alias", "b,c"}).options.serve.alias,
             (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(parse({"--port", "1", "--port", "2"}).options.server.port, 2);
+  EXPECT_EQ(parse({"--port", "1", "--port", "2"}).options.serve.port, 2);
 }
 
 TEST(CommandLine, FlagOverEnvironmentOverConfigFile) {
@@ -77,10 +77,10 @@ TEST(CommandLine, FlagOverEnvironmentOverConfigFile) {
   setenv("MLXFORGE_THREADS", "2", 1);
   setenv("MLXFORGE_MAX_CTX", "2", 1);
   const Options options = parse({"--max-ctx", "3"}).options;
-  EXPECT_EQ(options.server.port, 1);
+  EXPECT_EQ(options.serve.port, 1);
   EXPECT_EQ(options.engine.threads, 2);
   EXPECT_EQ(options.engine.max_ctx, 3);
-  EXPECT_EQ(options.server.alias, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(options.serve.alias, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(options.raw);
   unsetenv("MLXFORGE_CONFIG");
   unsetenv("MLXFORGE_THREADS");

@@ -113,11 +113,11 @@ constexpr OptionField kFields[] = {
         {"chat-template", "FILE", "", "A Jinja chat template to use instead of the model's."}),
     field<&O::log_level>(
         {"log-level", "debug|info|warn|error", "", "The least level that is logged."}),
-    field<&O::server, &ServerOptions::host>(
+    field<&O::serve, &ServeOptions::host>(
         {"host", "ADDRESS", "serve", "The address to listen on."}),
-    number<0, 65535, &O::server, &ServerOptions::port>(
+    number<0, 65535, &O::serve, &ServeOptions::port>(
         {"port", "N", "serve", "The port to listen on; 0 takes any free one."}),
-    field<&O::server, &ServerOptions::alias>(
+    field<&O::serve, &ServeOptions::alias>(
         {"alias", "NAME", "serve", "A further model name that requests may use; may be repeated."}),
     real<0, &O::sampling, &S::temperature>(
         {"temperature", "T", "generate chat", "Sampling temperature; 0 is greedy."}),

@@ -44,7 +44,7 @@ struct EngineOptions {
   KernelChoice kernels = KernelChoice::automatic;
 };
 
-struct ServerOptions {
+struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;                 // 0: any free one, printed at start
   std::vector<std::string> alias;  // further model names accepted in requests
@@ -72,7 +72,7 @@ struct Options {
   std::string chat_template;  // a file
   LogLevel log_level = LogLevel::info;
   EngineOptions engine;
-  ServerOptions server;
+  ServeOptions serve;
   SamplingOptions sampling;
   BenchOptions bench;
   bool ignore_eos = false;

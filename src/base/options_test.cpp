@@ -47,8 +47,8 @@ TEST(Options, NamesAreUniqueAndEveryDefaultParsesToItself) {
 }
 
 TEST(Options, Numbers) {
-  EXPECT_EQ(with("port", "0").server.port, 0);
-  EXPECT_EQ(with("port", "65535").server.port, 65535);
+  EXPECT_EQ(with("port", "0").serve.port, 0);
+  EXPECT_EQ(with("port", "65535").serve.port, 65535);
   for (const char* bad : {"65536", "-1", "80x", "", " 80", "8e1", "99999999999999999999"})
     expect_refused("port", bad);
   expect_refused("prefill-chunk", "0");
@@ -80,7 +80,7 @@ TEST(Options, ChoicesListsAndSwitches) {
   EXPECT_EQ(with("activations", "float").engine.activations, Activations::float32);
   expect_refused("device", "CPU");
   expect_refused("kernels", "");
-  EXPECT_EQ(with("alias", "a,b").server.alias, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(with("alias", "a,b").serve.alias, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(with("batch", "1,8,64").bench.batch, (std::vector<int>{1, 8, 64}));
   EXPECT_THROW(with("batch", "1,x"), UsageError);
   EXPECT_TRUE(with("raw", "1").raw);
@@ -94,7 +94,7 @@ TEST(Options, EnvironmentIsReadAndNamedInErrors) {
   Options options;
   set_options_from_environment(options);
   EXPECT_EQ(options.engine.max_ctx, 8192);
-  EXPECT_EQ(options.server.port, 8080);
+  EXPECT_EQ(options.serve.port, 8080);
   setenv("MLXFORGE_MAX_CTX", "many", 1);
   try {
     set_options_from_environment(options);
