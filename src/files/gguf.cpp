@@ -22,8 +22,9 @@ namespace {
 
 // Everything before the data. Real ones stay below 20 MB; the cap bounds what a hostile file makes
 // us read.
-constexpr size_t kMaxHeader = size_t{48} << 20;
-constexpr size_t kMaxName = 65535;  // of a key (the format's limit) and of a tensor's name
+constexpr size_t kMaxHeader = size_t{40} << 20;
+constexpr size_t kMaxName = 65535;       // of a key (the format's limit) and of a tensor's name
+constexpr uint64_t kMaxEntries = 65536;  // metadata values, and tensors
 constexpr uint32_t kMaxDims = 4;
 constexpr uint32_t kMaxAlignment = 65536;
 
@@ -105,9 +106,9 @@ class GgufParser {
   }
 
   void check_count(uint64_t count, uint64_t min_bytes, std::string_view what) const {
-    if (count > cursor_.left() / min_bytes)
-      reject("the header claims ", count, ' ', what, ", more than can follow in ", cursor_.left(),
-             " bytes");
+    const uint64_t most = std::min(kMaxEntries, cursor_.left() / min_bytes);
+    if (count > most)
+      reject("expected at most ", most, ' ', what, " in a header of this size, got ", count);
   }
 
   std::string_view read_name(std::string_view what) {
