@@ -1,0 +1,31 @@
+# fuzz_NAME for every src/**/NAME_fuzz.cpp of the modules that parse untrusted bytes: libFuzzer with ASan and UBSan, so clang only.
+# The target is compiled together with its module's sources, because all of them need the coverage instrumentation.
+option(MLXFORGE_FUZZ "Build the fuzz targets (needs clang)" OFF)
+
+function(mlxforge_fuzz MODULE)
+  set(dir ${PROJECT_SOURCE_DIR}/src/${MODULE})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  set(targets ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|bench)\\.cpp$")
+  list(FILTER targets INCLUDE REGEX "_fuzz\\.cpp$")
+  get_target_property(libraries mlxforge_${MODULE} LINK_LIBRARIES)
+  add_library(fuzzed_${MODULE} OBJECT ${sources})
+  target_link_libraries(fuzzed_${MODULE} PUBLIC ${libraries})
+  target_include_directories(fuzzed_${MODULE} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(fuzzed_${MODULE} PUBLIC -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined
+                                                 -fno-sanitize-recover=undefined)
+  foreach(file IN LISTS targets)
+    get_filename_component(name ${file} NAME_WE)
+    string(REGEX REPLACE "_fuzz$" "" name ${name})
+    add_executable(fuzz_${name} ${file})
+    target_link_libraries(fuzz_${name} PRIVATE fuzzed_${MODULE})
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
+  endforeach()
+endfunction()
+
+if(MLXFORGE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "MLXFORGE_FUZZ needs clang (libFuzzer), got ${CMAKE_CXX_COMPILER_ID}: set CXX=clang++")
+  endif()
+  mlxforge_fuzz(files)
+endif()
