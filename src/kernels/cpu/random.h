@@ -28,12 +28,11 @@ inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-// Uniform in [0, 1), a multiple of 2^-53.
-inline double uniform(const RandomKey& key) {
+inline uint64_t random_bits(const RandomKey& key) {
   const auto bits =
       philox4x32({key.output, key.choice, 0, 0},
                  {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)});
-  return static_cast<double>((uint64_t{bits[1]} << 32 | bits[0]) >> 11) * 0x1p-53;
+  return uint64_t{bits[1]} << 32 | bits[0];
 }
 
 }  // namespace mlxforge::cpu
