@@ -1,8 +1,10 @@
-// The engine as the rest of the process sees it: requests in, one message of events per step out. No MLX type appears here, so the
-// server can be built and tested over a fake. Implemented by engine/worker.h (the real one) and by tests.
+// The engine as the rest of the process sees it: requests in, one message of events per step out.
+// No MLX type appears here, so the server can be built and tested over a fake. Implemented by
+// engine/worker.h (the real one) and by tests.
 //
-// Threads: submit, cancel and stats may be called from any thread. The StepSink given at construction is called on the worker
-// thread, once per step with everything that step produced; it must not block.
+// Threads: submit, cancel and stats may be called from any thread. The StepSink given at
+// construction is called on the worker thread, once per step with everything that step produced; it
+// must not block.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +13,17 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sampling/params.h"
 
 namespace mlxforge {
 
 using RequestId = uint64_t;
 
-// Per-row sampling parameters. temperature 0 is greedy and ignores the rest.
-struct SamplingParams {
-  float temperature = 0;
-  int top_k = 0;  // 0: off
-  float top_p = 1;
-  float min_p = 0;
-  uint64_t seed = 0;     // random bits are keyed by (seed, choice, output index): same seed, same text, in any company
-  uint32_t choice = 0;
-};
-
 struct Request {
   std::vector<int32_t> prompt;  // token ids, each below the model's vocabulary; not empty
   SamplingParams sampling;
-  int max_tokens = 0;  // at least 1; clamped to the context
-  int min_tokens = 0;  // stop ids cannot be sampled before this many tokens
+  int max_tokens = 0;             // at least 1; clamped to the context
+  int min_tokens = 0;             // stop ids cannot be sampled before this many tokens
   std::vector<int32_t> stop_ids;  // beyond the model's own stop set
   bool ignore_eos = false;        // the model's stop set is then ordinary tokens
 };
@@ -73,9 +66,11 @@ class EngineService {
  public:
   virtual ~EngineService() = default;
 
-  // Accepts the request, or says at once why it can never run (context, KV budget, token id) or not now (queue full).
+  // Accepts the request, or says at once why it can never run (context, KV budget, token id) or not
+  // now (queue full).
   virtual Result<RequestId> submit(Request request) = 0;
-  // Takes effect within one step; its blocks are then free. Unknown ids are ignored. The last event says `cancelled`.
+  // Takes effect within one step; its blocks are then free. Unknown ids are ignored. The last event
+  // says `cancelled`.
   virtual void cancel(RequestId id) = 0;
   virtual ServiceStats stats() const = 0;
 };

@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "cache/block_manager.h"
+
+namespace mlxforge {
+namespace {
+
+TEST(BlockPool, LowestFreeFirstAndContiguousAfterAnother) {
+  BlockPool pool(4);
+  EXPECT_EQ(pool.allocate(), 0);
+  EXPECT_EQ(pool.allocate(), 1);
+  pool.release(0);
+  EXPECT_EQ(pool.allocate(1), 2);  // not 0: after 1
+  EXPECT_EQ(pool.allocate(2), 3);
+  EXPECT_EQ(pool.allocate(3), 0);  // nothing after 3
+  EXPECT_EQ(pool.allocate(), std::nullopt);
+}
+
+TEST(BlockPool, FreedOnlyByTheLastReference) {
+  BlockPool pool(1);
+  const BlockId id = *pool.allocate();
+  pool.add_reference(id);
+  pool.release(id);
+  EXPECT_EQ(pool.n_free(), 0);
+  pool.release(id);
+  EXPECT_EQ(pool.n_free(), 1);
+  EXPECT_THROW(pool.release(id), CheckFailure);
+  EXPECT_THROW(pool.add_reference(id), CheckFailure);
+}
+
+TEST(BlockManager, BudgetIsSharedByTheGroups) {
+  BlockManager manager({{.block_bytes = 100}, {.block_bytes = 50, .window = 8}}, 1549);
+  EXPECT_EQ(manager.blocks_total(), 10);
+  EXPECT_TRUE(manager.could_hold(320));
+  EXPECT_FALSE(manager.could_hold(321));
+  EXPECT_THROW(BlockManager({{.block_bytes = 100}}, 199), Error);
+}
+
+TEST(BlockManager, GrowIsAllOrNothing) {
+  BlockManager manager({{.block_bytes = 1}}, 3);
+  BlockTables a, b;
+  ASSERT_TRUE(manager.grow(a, 33));
+  EXPECT_EQ(a.tables[0], (std::vector<BlockId>{0, 1}));
+  EXPECT_FALSE(manager.grow(b, 33));
+  EXPECT_EQ(manager.blocks_used(), 2);
+  EXPECT_TRUE(manager.can_hold(32));
+  EXPECT_FALSE(manager.can_hold(33));
+  ASSERT_TRUE(manager.grow(b, 1));
+  manager.release(a);
+  manager.release(b);
+  EXPECT_EQ(manager.blocks_used(), 0);
+}
+
+// Never more than the window (and the chunk in flight) stays in a window group; the full group
+// keeps everything.
+TEST(BlockManager, WindowGroupGivesBackWhatNoQuerySees) {
+  constexpr int kWindow = 40;
+  BlockManager manager({{.block_bytes = 1}, {.block_bytes = 1, .window = kWindow}}, 40);
+  BlockTables seq;
+  for (int n = 1; n <= 320; ++n) {
+    ASSERT_TRUE(manager.grow(seq, n));
+    manager.release_behind_window(seq, n);
+    for (int position = std::max(0, n - kWindow + 1); position < n; ++position) {
+      ASSERT_NE(seq.tables[1][position / kBlockTokens], kNoBlock) << n << " " << position;
+    }
+    int live = 0;
+    for (const BlockId id : seq.tables[1]) live += id != kNoBlock;
+    ASSERT_LE(live, blocks_for(kWindow) + 1);
+  }
+  EXPECT_EQ(manager.blocks_used(), 10);
+  manager.release(seq);
+  EXPECT_EQ(manager.blocks_used(), 0);
+}
+
+}  // namespace
+}  // namespace mlxforge

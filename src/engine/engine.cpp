@@ -1,0 +1,164 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace mlxforge {
+namespace {
+
+bool contains(const std::vector<int32_t>& ids, int32_t id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+Timings timings_of(const Sequence& seq, bool stopped) {
+  const auto now = Clock::now();
+  Timings t;
+  t.predicted_n = seq.n_generated() + stopped;
+  if (seq.admitted == TimePoint{}) {
+    t.queue_ms = ms_between(seq.submitted, now);
+    return t;
+  }
+  t.queue_ms = ms_between(seq.submitted, seq.admitted);
+  if (seq.first_token == TimePoint{}) {
+    t.prompt_n = seq.n_computed;
+    t.prompt_ms = ms_between(seq.admitted, now);
+    return t;
+  }
+  t.prompt_n = seq.n_prompt();
+  t.prompt_ms = ms_between(seq.admitted, seq.first_token);
+  t.ttft_ms = ms_between(seq.submitted, seq.first_token);
+  t.predicted_ms = ms_between(seq.first_token, now);
+  return t;
+}
+
+}  // namespace
+
+Engine::Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup options)
+    : options_(std::move(options)),
+      exec_(exec),
+      decoder_(std::move(decoder)),
+      blocks_(decoder_->cache_groups(exec_), options_.kv_budget),
+      scheduler_(options_.limits, blocks_),
+      runner_(*decoder_, exec_, blocks_, std::min(options_.n_valid, decoder_->spec().vocab)) {
+  decoder_->allocate_cache(exec_, blocks_.blocks_total());
+}
+
+void Engine::submit(RequestId id, Request request, TimePoint submitted) {
+  auto seq = std::make_unique<Sequence>();
+  seq->id = id;
+  seq->tokens = request.prompt;
+  seq->request = std::move(request);
+  seq->submitted = submitted;
+  scheduler_.add(std::move(seq));
+}
+
+std::vector<StepEvent> Engine::cancel(RequestId id) {
+  auto seq = scheduler_.remove(id);
+  if (!seq) return {};
+  return {{.id = id,
+           .tokens = {},
+           .finish = FinishReason::cancelled,
+           .error = {},
+           .timings = timings_of(*seq, false)}};
+}
+
+std::vector<StepEvent> Engine::step() {
+  const Batch batch = scheduler_.schedule();
+  if (batch.empty()) return {};
+  return commit(batch, run(batch));
+}
+
+// A throw fails only the sequence it belongs to: each runs again alone, which gives the same bits.
+// Where the fault took the cache along, the step's sequences fail and all others start over.
+std::vector<SampledToken> Engine::run(const Batch& batch) try {
+  if (options_.before_run) options_.before_run(batch);
+  auto logits = runner_.forward(batch);
+  return runner_.sample(logits, batch, options_.stop_ids);
+} catch (const std::exception& e) {
+  log_error("a step of ", batch.size(), " sequences failed: ", e.what());
+  const bool cache_lost = runner_.recover();
+  if (cache_lost) scheduler_.preempt_all();
+  if (batch.size() > 1 && !cache_lost) return run_each_alone(batch);
+  const SampledToken failed{
+      .id = -1,
+      .error = {
+          .code = Code::internal, .message = str("the engine failed: ", e.what()), .param = ""}};
+  return std::vector<SampledToken>(batch.size(), failed);
+}
+
+std::vector<SampledToken> Engine::run_each_alone(const Batch& batch) {
+  std::vector<SampledToken> sampled;
+  for (const auto& row : batch) sampled.push_back(run({row}).front());
+  return sampled;
+}
+
+std::vector<StepEvent> Engine::commit(const Batch& batch,
+                                      const std::vector<SampledToken>& sampled) {
+  std::vector<StepEvent> events;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    Sequence& seq = *batch[i].seq;
+    if (!sampled[i].error.ok()) {
+      events.push_back(finish(seq, FinishReason::error, sampled[i].error));
+      continue;
+    }
+    const bool samples = batch[i].samples();
+    seq.n_computed += batch[i].n;
+    blocks_.release_behind_window(seq.blocks, seq.n_computed);
+    if (samples) events.push_back(accept(seq, sampled[i].id));
+  }
+  return events;
+}
+
+StepEvent Engine::accept(Sequence& seq, int32_t token) {
+  if (seq.first_token == TimePoint{}) seq.first_token = Clock::now();
+  if (is_stop(seq, token)) return finish(seq, FinishReason::stop, {});
+  seq.tokens.push_back(token);
+  const int limit = std::min(options_.max_ctx, blocks_.capacity());
+  const bool full = seq.n_generated() >= seq.request.max_tokens || seq.n_tokens() >= limit;
+  StepEvent event = full ? finish(seq, FinishReason::length, {}) : StepEvent{.id = seq.id};
+  event.tokens = {token};
+  return event;
+}
+
+bool Engine::is_stop(const Sequence& seq, int32_t token) const {
+  return contains(seq.request.stop_ids, token) ||
+         (!seq.request.ignore_eos && contains(options_.stop_ids, token));
+}
+
+StepEvent Engine::finish(Sequence& seq, FinishReason reason, Status error) {
+  StepEvent event{.id = seq.id,
+                  .tokens = {},
+                  .finish = reason,
+                  .error = std::move(error),
+                  .timings = timings_of(seq, reason == FinishReason::stop)};
+  scheduler_.remove(seq.id);  // frees seq
+  return event;
+}
+
+ServiceStats Engine::stats() const {
+  return {.running = scheduler_.n_running(),
+          .waiting = scheduler_.n_waiting(),
+          .kv_blocks_total = blocks_.blocks_total(),
+          .kv_blocks_used = blocks_.blocks_used()};
+}
+
+void Engine::score(const std::vector<int32_t>& ids, int chunk,
+                   const std::function<void(const float* rows, int n)>& sink) {
+  check(idle(), "score needs an idle engine");
+  Sequence seq;
+  seq.tokens = ids;
+  if (!blocks_.grow(seq.blocks, seq.n_tokens())) {
+    fail("engine", "expected at most ", blocks_.capacity(), " ids, got ", ids.size(),
+         "; raise --kv-budget");
+  }
+  while (seq.n_pending() > 0) {
+    const int n = std::min(chunk, seq.n_pending());
+    const auto logits = runner_.score({&seq, n});
+    sink(logits.data<float>(), n);
+    seq.n_computed += n;
+  }
+  blocks_.release(seq.blocks);
+}
+
+}  // namespace mlxforge

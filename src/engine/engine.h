@@ -1,0 +1,62 @@
+// The engine: requests in, events out, a step at a time. Owned and driven by the worker thread
+// (worker.h); nothing here blocks or locks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/runner.h"
+#include "engine/scheduler.h"
+#include "engine/service.h"
+
+namespace mlxforge {
+
+struct EngineSetup {
+  SchedulerLimits limits;
+  size_t kv_budget = 0;                          // bytes
+  int max_ctx = 0;                               // tokens, prompt and output together
+  int n_valid = 0;                               // ids the sampler may choose: the tokenizer's size
+  std::vector<int32_t> stop_ids;                 // the model's stop set
+  std::function<void(const Batch&)> before_run;  // tests inject faults here
+};
+
+class Engine {
+ public:
+  // Allocates the cache. The exec's pool and workspace must outlive the engine.
+  Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup options);
+
+  // REQUIRES that limits() admit the request.
+  void submit(RequestId id, Request request, TimePoint submitted);
+  // The event that says so, unless the id is unknown.
+  std::vector<StepEvent> cancel(RequestId id);
+  // Runs one batch and says what came of it; throws only when the engine is beyond repair.
+  std::vector<StepEvent> step();
+
+  bool idle() const { return scheduler_.idle(); }
+  ServiceStats stats() const;
+  const EngineSetup& options() const { return options_; }
+  const ModelSpec& spec() const { return decoder_->spec(); }
+  int capacity() const { return blocks_.capacity(); }  // tokens the cache holds
+
+  // Teacher-forced logits of ids, a chunk of rows at a time. REQUIRES idle().
+  void score(const std::vector<int32_t>& ids, int chunk,
+             const std::function<void(const float* rows, int n)>& sink);
+
+ private:
+  std::vector<SampledToken> run(const Batch& batch);
+  std::vector<SampledToken> run_each_alone(const Batch& batch);
+  std::vector<StepEvent> commit(const Batch& batch, const std::vector<SampledToken>& sampled);
+  StepEvent accept(Sequence& seq, int32_t token);
+  bool is_stop(const Sequence& seq, int32_t token) const;
+  StepEvent finish(Sequence& seq, FinishReason reason, Status error);
+
+  EngineSetup options_;
+  Exec exec_;
+  std::unique_ptr<Decoder> decoder_;
+  BlockManager blocks_;
+  Scheduler scheduler_;
+  Runner runner_;
+};
+
+}  // namespace mlxforge

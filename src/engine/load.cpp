@@ -1,0 +1,102 @@
+#include "engine/load.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "kernels/cpu/isa.h"
+#include "models/family.h"
+
+namespace mlxforge {
+namespace {
+
+mx::Dtype to_mx(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return mx::float16;
+    case DType::bf16:
+      return mx::bfloat16;
+    default:
+      return mx::float32;
+  }
+}
+
+Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
+  Exec exec;
+  const bool cpu = mx::default_device() == mx::Device::cpu;
+  exec.path =
+      cpu && options.kernels == KernelChoice::automatic ? KernelPath::cpu : KernelPath::reference;
+  const bool exact = options.activations == Activations::float32 || !exec.on_cpu();
+  exec.arith = exact                                      ? Arith::exact
+               : options.activations == Activations::int8 ? Arith::int8
+                                                          : Arith::accurate;
+  exec.act = to_mx(checkpoint.float_dtype());
+  exec.kv = options.activations == Activations::float32 ? exec.act : to_mx(checkpoint.kv_dtype());
+  exec.pool =
+      std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : default_threads());
+  exec.memory = std::make_shared<CpuMemory>();
+  return exec;
+}
+
+size_t available_memory() {
+  return static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+// auto: half of the memory that is free once the weights are loaded, at most what max_batch full
+// contexts take. On CPU the budget is address space; pages become resident as they are used.
+size_t kv_budget(const EngineOptions& options, const std::vector<CacheGroup>& groups, int max_ctx) {
+  if (options.kv_budget > 0) return options.kv_budget;
+  size_t block_bytes = 0;
+  for (const auto& group : groups) block_bytes += group.block_bytes;
+  const size_t full = size_t(options.max_batch) * (blocks_for(max_ctx) + 1) * block_bytes;
+  const size_t budget = std::min(available_memory() / 2, full);
+  log_info("KV budget: ", budget >> 20, " MiB = min(free memory / 2, ", options.max_batch,
+           " contexts of ", max_ctx, " tokens)");
+  return budget;
+}
+
+int context_limit(const EngineOptions& options, const ModelSpec& spec) {
+  if (options.max_ctx > spec.max_ctx) {
+    log_warn("--max-ctx ", options.max_ctx, " is more than the model was made for; using ",
+             spec.max_ctx);
+  }
+  return options.max_ctx > 0 ? std::min(options.max_ctx, spec.max_ctx) : spec.max_ctx;
+}
+
+}  // namespace
+
+void set_default_device(Device device) {
+  const bool gpu = mx::is_available(mx::Device::gpu);
+  if ((device == Device::cuda || device == Device::metal) && !gpu) {
+    fail("engine", "expected a GPU that this build of MLX can use, got none; use --device cpu");
+  }
+  const bool cpu = device == Device::cpu || (device == Device::automatic && !gpu);
+  mx::set_default_device(cpu ? mx::Device::cpu : mx::Device::gpu);
+}
+
+std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions& options,
+                                    const TextLimits& text,
+                                    const std::function<void(double)>& progress) {
+  Checkpoint checkpoint(files);
+  ModelSpec spec = read_spec(checkpoint.config());
+  const Exec exec = make_exec(options, checkpoint);
+  log_info("device ", exec.on_cpu() ? str("cpu, ", cpu::isa_name(cpu::isa())) : "reference path",
+           ", ", exec.pool->size(), " threads");
+  auto decoder = std::make_unique<Decoder>(
+      std::move(spec), checkpoint, exec,
+      [&](int done, int all) { progress(static_cast<double>(done) / all); });
+
+  EngineSetup setup{.limits = {.max_batch = options.max_batch,
+                               .prefill_chunk = options.prefill_chunk,
+                               .mixed_chunk = std::max(1, options.prefill_chunk / 4)},
+                    .kv_budget = 0,
+                    .max_ctx = context_limit(options, decoder->spec()),
+                    .n_valid = text.n_valid,
+                    .stop_ids = text.stop_ids,
+                    .before_run = {}};
+  setup.kv_budget = kv_budget(options, decoder->cache_groups(exec), setup.max_ctx);
+  return std::make_unique<Engine>(std::move(decoder), exec, std::move(setup));
+}
+
+}  // namespace mlxforge

@@ -1,0 +1,98 @@
+#include "engine/runner.h"
+
+#include <numeric>
+
+#include "kernels/eval.h"
+
+namespace mlxforge {
+namespace {
+
+mx::array int_array(const std::vector<int32_t>& values) {
+  return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
+}
+
+// Where one sequence's n new tokens go in one cache group.
+void add_sequence(AttentionBatch& group, const std::vector<BlockId>& table, const Sequence& seq,
+                  int n) {
+  const int q_start = static_cast<int>(group.slots.size());
+  for (int position = seq.n_computed; position < seq.n_computed + n; ++position) {
+    group.slots.push_back(table[position / kBlockTokens] * kBlockTokens + position % kBlockTokens);
+  }
+  group.seqs.push_back(
+      {.q_start = q_start, .q_len = n, .kv_len = seq.n_computed + n, .blocks = table.data()});
+}
+
+// Stop ids may not come before min_tokens.
+std::vector<int32_t> banned_ids(const Sequence& seq, const std::vector<int32_t>& model_stop_ids) {
+  if (seq.n_generated() >= seq.request.min_tokens) return {};
+  auto ids = seq.request.stop_ids;
+  if (!seq.request.ignore_eos) ids.insert(ids.end(), model_stop_ids.begin(), model_stop_ids.end());
+  return ids;
+}
+
+}  // namespace
+
+Runner::Runner(Decoder& decoder, const Exec& exec, const BlockManager& blocks, int n_valid)
+    : decoder_(decoder), exec_(exec), blocks_(blocks), sampler_(n_valid, *exec.pool) {}
+
+Step Runner::make_step(const Batch& batch) const {
+  std::vector<int32_t> tokens, positions, logit_rows;
+  std::vector<AttentionBatch> groups(blocks_.groups().size());
+  for (const auto& row : batch) {
+    const auto first = row.seq->tokens.begin() + row.seq->n_computed;
+    tokens.insert(tokens.end(), first, first + row.n);
+    for (int i = 0; i < row.n; ++i) positions.push_back(row.seq->n_computed + i);
+    if (row.samples()) logit_rows.push_back(static_cast<int32_t>(tokens.size()) - 1);
+    for (size_t g = 0; g < groups.size(); ++g) {
+      add_sequence(groups[g], row.seq->blocks.tables[g], *row.seq, row.n);
+    }
+  }
+  return {int_array(tokens), int_array(positions), std::move(groups), std::move(logit_rows)};
+}
+
+mx::array Runner::run(const Step& step) {
+  auto logits = decoder_.forward(exec_, step);
+  if (!exec_.on_cpu()) {
+    auto arrays = decoder_.state();
+    arrays.push_back(logits);
+    evaluate(std::move(arrays));
+  }
+  return logits;
+}
+
+mx::array Runner::forward(const Batch& batch) { return run(make_step(batch)); }
+
+mx::array Runner::score(const ScheduledRow& row) {
+  Step step = make_step({row});
+  step.logit_rows.resize(row.n);
+  std::iota(step.logit_rows.begin(), step.logit_rows.end(), 0);
+  return run(step);
+}
+
+std::vector<SampledToken> Runner::sample(mx::array& logits, const Batch& batch,
+                                         const std::vector<int32_t>& model_stop_ids) {
+  const size_t vocab = logits.shape(1);
+  std::vector<SampledToken> sampled(batch.size());
+  std::vector<SampleRow> rows;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (!batch[i].samples()) continue;
+    const Sequence& seq = *batch[i].seq;
+    rows.push_back({.logits = {logits.data<float>() + rows.size() * vocab, vocab},
+                    .params = seq.request.sampling,
+                    .output_index = static_cast<uint32_t>(seq.n_generated()),
+                    .banned = banned_ids(seq, model_stop_ids),
+                    .result = &sampled[i]});
+  }
+  sampler_.sample(rows);
+  return sampled;
+}
+
+bool Runner::recover() {
+  settle_after_fault();
+  if (exec_.on_cpu())
+    return false;  // eager and in place: rows that threw overwrote only their own slots
+  decoder_.allocate_cache(exec_, blocks_.blocks_total());
+  return true;
+}
+
+}  // namespace mlxforge

@@ -1,0 +1,46 @@
+// Turns a scheduled batch into arrays, runs the model on it and samples. Owned by the worker
+// thread.
+//
+// A step is two submissions, forward and sample, so that a device with in-place kernels of its own
+// can queue the forward pass of step t+1 before the tokens of step t are read, and sample only from
+// committed state. No path does yet: CPU kernels are eager (the work is done when forward returns),
+// the reference path waits for its one evaluation in forward.
+#pragma once
+
+#include <vector>
+
+#include "cache/block_manager.h"
+#include "engine/sequence.h"
+#include "models/decoder.h"
+#include "sampling/sampler.h"
+
+namespace mlxforge {
+
+class Runner {
+ public:
+  // All must outlive the runner. Sampled ids stay below n_valid.
+  Runner(Decoder& decoder, const Exec& exec, const BlockManager& blocks, int n_valid);
+
+  // Logits (R, vocab) f32 of the last row of every scheduled sequence that samples, in order.
+  mx::array forward(const Batch& batch);
+  // One result per scheduled sequence, empty (id -1, no error) for those that do not sample.
+  std::vector<SampledToken> sample(mx::array& logits, const Batch& batch,
+                                   const std::vector<int32_t>& model_stop_ids);
+
+  // Logits (n, vocab) of every row of one sequence's next n tokens: scoring, not generation.
+  mx::array score(const ScheduledRow& row);
+
+  // After a fault: waits until MLX is quiet. Returns true when the cache's contents are lost.
+  bool recover();
+
+ private:
+  Step make_step(const Batch& batch) const;
+  mx::array run(const Step& step);
+
+  Decoder& decoder_;
+  const Exec& exec_;
+  const BlockManager& blocks_;
+  Sampler sampler_;
+};
+
+}  // namespace mlxforge

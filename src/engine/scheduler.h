@@ -1,0 +1,55 @@
+// Decides which tokens a step runs. First come, first served: waiting requests are admitted in
+// order when their prompt and one more block fit; blocks grow on demand; when they run out the
+// youngest sequence is preempted and later resumes with the same tokens. Owns the sequences and
+// their blocks. Used by the worker thread only.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "cache/block_manager.h"
+#include "engine/sequence.h"
+
+namespace mlxforge {
+
+struct SchedulerLimits {
+  int max_batch = 0;      // sequences running at once
+  int prefill_chunk = 0;  // prompt tokens in a step without decode rows
+  int mixed_chunk =
+      0;  // prompt tokens in a step that also decodes: bounds the gap between a stream's tokens
+};
+
+class Scheduler {
+ public:
+  Scheduler(SchedulerLimits limits, BlockManager& blocks);
+
+  void add(std::unique_ptr<Sequence> seq);  // REQUIRES blocks.could_hold(prompt + 1)
+  // Every decoding sequence's token, then prompt chunks. Empty when nothing runs.
+  Batch schedule();
+  // The sequence leaves, its blocks are free. Null for an unknown id.
+  std::unique_ptr<Sequence> remove(RequestId id);
+  // All running sequences lose their blocks and wait again, in order: their cache is gone.
+  void preempt_all();
+
+  int n_running() const { return static_cast<int>(running_.size()); }
+  int n_waiting() const { return static_cast<int>(waiting_.size()); }
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+  const std::vector<std::unique_ptr<Sequence>>& running() const { return running_; }
+
+ private:
+  using Queue = std::deque<std::unique_ptr<Sequence>>;
+
+  void admit();
+  bool make_room(Sequence& seq, int n_tokens);
+  void preempt_youngest();
+  void schedule_decodes(Batch& batch);
+  void schedule_prefills(Batch& batch);
+
+  SchedulerLimits limits_;
+  BlockManager& blocks_;
+  Queue waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
+};
+
+}  // namespace mlxforge

@@ -1,0 +1,31 @@
+// GGUF Q4_1: w = d * code + m, code 0..15.
+//
+//   | f16 d | f16 m | 16 bytes: weight j in the low nibble of byte j, weight 16 + j in the high |
+//   20 bytes per 32 weights
+#include "quant/formats/q4_1.h"
+
+#include "quant/formats/gguf_block.h"
+
+namespace mlxforge {
+namespace {
+
+bool recognise(const WeightSource& s) { return s.weight->dtype == DType::q4_1; }
+
+cpu::Layout layout(const WeightSource& s, int n_out, int n_in) {
+  expect_shape(*s.weight, {n_out, n_in});
+  return cpu::kQ4_1;
+}
+
+void read_row(const WeightSource& s, int n_in, int row, const cpu::RowBuffers& out) {
+  for_each_block(s, n_in, row, [&](const std::byte* block, size_t b) {
+    copy_f16(block, out.scales, b);
+    copy_f16(block + 2, out.biases, b);
+    read_nibbles(block + 4, out.codes + b * kGgufBlock);
+  });
+}
+
+}  // namespace
+
+extern constexpr Format kQ4_1 = {"Q4_1", recognise, layout, read_row};
+
+}  // namespace mlxforge

@@ -1,0 +1,114 @@
+#include "quant/load.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "quant/format.h"
+#include "quant/formats/plain.h"
+
+namespace mlxforge {
+namespace {
+
+mx::Dtype to_mx(cpu::ScaleType type) {
+  return type == cpu::ScaleType::f16    ? mx::float16
+         : type == cpu::ScaleType::bf16 ? mx::bfloat16
+                                        : mx::float32;
+}
+
+mx::Dtype to_mx(cpu::Codes codes) {
+  return codes == cpu::Codes::f16    ? mx::float16
+         : codes == cpu::Codes::bf16 ? mx::bfloat16
+                                     : mx::float32;
+}
+
+// An array with memory of its own, to be filled through data<T>() before anyone reads it.
+mx::array blank(const mx::Shape& shape, mx::Dtype dtype) {
+  mx::array array(shape, dtype, nullptr, {});
+  array.set_data(mx::allocator::malloc(array.nbytes()));
+  array.set_status(mx::array::Status::available);
+  return array;
+}
+
+std::byte* bytes_of(mx::array& array) {
+  return reinterpret_cast<std::byte*>(array.data<uint8_t>());
+}
+
+// Codes of `bits` bits one after another from the lowest bit, as MLX packs them.
+void pack_bits(const std::vector<uint8_t>& codes, int bits, std::byte* out) {
+  uint64_t window = 0;
+  int have = 0;
+  for (const uint64_t code : codes) {
+    window |= code << have;
+    for (have += bits; have >= 8; have -= 8, window >>= 8) *out++ = std::byte(window);
+  }
+}
+
+DenseWeight load_dense(const WeightSource& source, const Format& format, cpu::Layout layout,
+                       int n_out, int n_in) {
+  DenseWeight dense{blank({n_out, n_in}, to_mx(layout.codes))};
+  const size_t row_bytes = dense.w.nbytes() / n_out;
+  for (int row = 0; row < n_out; ++row) {
+    format.read_row(source, n_in, row,
+                    {.values = bytes_of(dense.w) + row * row_bytes,
+                     .codes = nullptr,
+                     .scales = nullptr,
+                     .biases = nullptr});
+  }
+  return dense;
+}
+
+// With Zero::centre, MLX's bias is -2^(bits - 1) * scale, exact in f32.
+AffineWeight load_affine(const WeightSource& source, const Format& format, cpu::Layout layout,
+                         int n_out, int n_in) {
+  const bool centred = layout.zero == cpu::Zero::centre;
+  const int bits = layout.bits(), n_groups = n_in / layout.group;
+  const mx::Dtype dtype = centred ? mx::float32 : to_mx(layout.scale);
+  AffineWeight affine{blank({n_out, n_in * bits / 32}, mx::uint32), blank({n_out, n_groups}, dtype),
+                      blank({n_out, n_groups}, dtype), bits, layout.group};
+  check(!centred || layout.scale == cpu::ScaleType::f16, "centred codes have f16 scales");
+
+  std::vector<uint8_t> codes(n_in);
+  std::vector<std::byte> scales(size_t(n_groups) * layout.scale_bytes()), biases(scales.size());
+  const size_t code_bytes = size_t(n_in) * bits / 8, group_bytes = affine.scales.nbytes() / n_out;
+  for (int row = 0; row < n_out; ++row) {
+    format.read_row(source, n_in, row,
+                    {.values = nullptr,
+                     .codes = codes.data(),
+                     .scales = scales.data(),
+                     .biases = biases.data()});
+    pack_bits(codes, bits, bytes_of(affine.codes) + row * code_bytes);
+    std::byte* scale_row = bytes_of(affine.scales) + row * group_bytes;
+    std::byte* bias_row = bytes_of(affine.biases) + row * group_bytes;
+    if (!centred) {
+      std::memcpy(scale_row, scales.data(), group_bytes);
+      std::memcpy(bias_row, biases.data(), group_bytes);
+      continue;
+    }
+    auto values = to_floats(DType::f16, scales);
+    std::memcpy(scale_row, values.data(), group_bytes);
+    for (auto& value : values) value *= -static_cast<float>(1 << (bits - 1));
+    std::memcpy(bias_row, values.data(), group_bytes);
+  }
+  return affine;
+}
+
+}  // namespace
+
+PackedWeight load_weight(const WeightSource& source, int n_out, int n_in, const Exec& exec) {
+  const Format& format = find_format(source);
+  const cpu::Layout layout = format.layout(source, n_out, n_in);
+  PackedWeight packed{.n_out = n_out, .n_in = n_in, .form = PanelWeight{}};
+  if (exec.on_cpu()) {
+    packed.form = std::make_shared<const cpu::PackedMatrix>(cpu::pack(
+        layout, n_out, n_in,
+        [&](int row, const cpu::RowBuffers& out) { format.read_row(source, n_in, row, out); },
+        *exec.pool));
+  } else if (layout.is_float()) {
+    packed.form = load_dense(source, format, layout, n_out, n_in);
+  } else {
+    packed.form = load_affine(source, format, layout, n_out, n_in);
+  }
+  return packed;
+}
+
+}  // namespace mlxforge
