@@ -30,6 +30,9 @@ struct EncodeOptions {
   bool parse_special = false;  // special tokens written in the text become those tokens
 };
 
+// What the first token of a decoded text loses: a SentencePiece's dummy prefix.
+enum class FirstSpace { kept, one_dropped, all_dropped };
+
 // A special token written in a text: bytes [begin, end), spaces that it swallows included.
 struct SpecialSpan {
   size_t begin = 0;
@@ -69,14 +72,13 @@ class Tokenizer {
   // The bytes that a token stands for in text, half characters included; empty for no token.
   std::string_view token_bytes(int32_t id) const;
   bool is_special(int32_t id) const;
-  // The first token of a decoded text loses one leading space (SentencePiece's dummy prefix).
-  bool strips_first_space() const;
+  FirstSpace first_space() const;
 
   std::optional<int32_t> bos_id() const;
   std::optional<int32_t> eos_id() const;
   // Every id that ends a turn as far as the tokenizer knows: EOS, and a GGUF's EOT and EOM.
   const std::vector<int32_t>& stop_ids() const;
-  bool adds_bos() const;  // encode(..., {.add_special = true}) starts with BOS
+  bool adds_bos() const;  // the tokenizer's own rule: a text starts with BOS
   // "bos_token", "eos_token", "pad_token", ... -> their text, as chat templates know them.
   const std::map<std::string, std::string>& special_names() const;
 
