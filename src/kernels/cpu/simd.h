@@ -35,7 +35,7 @@
 #error "simd.h belongs in *_kernels.cpp, which the build compiles once per ISA"
 #endif
 
-#define MLXFORGE_INLINE [[gnu::always_inline]] inline
+#define MLXFORGE_INLINE __attribute__((always_inline)) inline
 
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 

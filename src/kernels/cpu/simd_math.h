@@ -1,5 +1,5 @@
-// exp, tanh and silu on F32, one polynomial each, the same for every lane. NaN gives NaN; nothing
-// traps.
+// exp, tanh, erf and silu on F32, one polynomial each, the same for every lane. NaN gives NaN;
+// nothing traps.
 #pragma once
 
 #include <initializer_list>
@@ -42,6 +42,20 @@ MLXFORGE_INLINE F32 tanh(F32 x) {
   const F32 scale = pow2(n);
   const F32 m = fma(scale, fraction, scale - splat(1.0f));
   const F32 y = (zero() - m) / (m + splat(2.0f));
+  return where_lt(x, zero(), zero() - y, y);
+}
+
+// erf x, absolute error below 1e-7: x P(x^2) up to 0.9, then 1 - e^-Q(x); P and Q fitted to erf.
+MLXFORGE_INLINE F32 erf(F32 x) {
+  const F32 full = abs(x), a = where_lt(splat(4.0f), full, splat(4.0f), full), u = a * a;
+  F32 p = splat(-0.0006090275f);
+  for (const float c : {0.0050119474f, -0.0267789f, 0.11282141f, -0.37612525f, 1.1283791f})
+    p = fma(p, u, splat(c));
+  F32 q = splat(-0.00019718544f);
+  for (const float c :
+       {0.0030556438f, -0.02227723f, 0.10403766f, 0.6370594f, 1.1277498f, 0.00017744655f})
+    q = fma(q, a, splat(c));
+  const F32 y = where_lt(a, splat(0.9f), a * p, splat(1.0f) - exp(zero() - q));
   return where_lt(x, zero(), zero() - y, y);
 }
 

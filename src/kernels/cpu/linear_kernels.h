@@ -1,0 +1,82 @@
+// What linear.cpp hands to the kernels of one ISA, in three stages: prepare rows of x once,
+// multiply panels, finish outputs. All three are noexcept and touch only the rows and panels named.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/linear.h"
+
+namespace mlxforge::cpu {
+
+// 32 activations as integers: x[k] ~ scale * q[k]. In memory each four stand as (0, 2, 1, 3), the
+// pairs that panels.h yields.
+struct ActBlock16 {
+  int16_t q[kSub];
+  float scale;
+  float sum;        // scale * sum(q)
+  int32_t neg_sum;  // -sum(q)
+  int32_t unused;
+};
+// The same with int8, in order.
+struct ActBlock8 {
+  int8_t q[kSub];
+  float scale;
+  float sum;
+  int32_t neg_sum;
+  int32_t unused;
+};
+inline constexpr int kFloatBlock = 64;  // k per block of float activations; zeros past n_in
+struct ActBlockF {
+  float x[kFloatBlock];
+};
+
+// The prepared rows, only those kinds that some part needs, blocks of one k side by side: block b
+// of row t at [b * n_rows + t].
+struct Activations {
+  ActBlock16* i16 = nullptr;
+  ActBlock8* i8 = nullptr;
+  ActBlockF* f32 = nullptr;
+  int n_rows = 0;
+};
+
+struct Rows {
+  int begin;
+  int end;
+};
+inline constexpr int kMaxRows = 128;  // of one multiply: its sums stay in the first-level cache
+
+// out[t - rows.begin][16] = the sums of one panel, from one kind of activations.
+struct Product {
+  const Layout* layout;
+  const std::byte* panel;
+  int n_in;
+  Activations act;
+  Rows rows;
+  float* out;
+};
+
+// The outputs [column, column + n) of y, n <= 16, from sums[t - rows.begin][16] and, gated, up[...]
+// of the same shape.
+struct Finish {
+  const LinearArgs* args;
+  int n_out;  // N, the stride of y
+  const float* sums;
+  const float* up;
+  const float* bias;  // of these columns or null
+  const float* up_bias;
+  Rows rows;
+  int column;
+  int n;
+};
+
+struct LinearKernels {
+  int int8_bits;  // Arith::int8 pays up to this code width
+  void (*prepare)(const LinearArgs& args, int n_in, const Activations& act, Rows rows) noexcept;
+  void (*multiply_i16)(const Product& p) noexcept;
+  void (*multiply_i8)(const Product& p) noexcept;
+  void (*multiply_f32)(const Product& p) noexcept;
+  void (*finish)(const Finish& f) noexcept;
+};
+
+}  // namespace mlxforge::cpu
