@@ -11,11 +11,11 @@ import json
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
-
-import oracle
+import oracle  # before numpy
 import smollm2
 import tiny
+
+import numpy as np
 
 REFERENCE = Path(__file__).resolve().parent
 STEPS = 64

@@ -114,9 +114,8 @@ def read_args(reader):
     )
 
 
-def load(path):
-    """The mlx-lm llama of a .gguf file, every weight dequantised to float32."""
-    reader = gguf.GGUFReader(path)
+def load(reader):
+    """The mlx-lm llama of a gguf.GGUFReader, every weight dequantised to float32."""
     args = read_args(reader)
     model = Model(args)
     modules = {v: k for k, v in NAMES.items()}

@@ -4,9 +4,14 @@ Everything runs on MLX's CPU device. GGUF weights are dequantised by the `gguf` 
 """
 
 import json
+import os
 from contextlib import contextmanager
 from pathlib import Path
 
+# numpy must be imported after this: OpenBLAS's threads spin, which costs ten times the work where cores are shared.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gguf
 import mlx.core as mx
 import mlx.nn as nn
 import numpy as np
@@ -35,7 +40,7 @@ def load(path):
     """The mlx-lm model of a folder or a .gguf file, evaluated."""
     path = Path(path)
     if path.suffix == ".gguf":
-        return gguf_llama.load(path)
+        return gguf_llama.load(gguf.GGUFReader(path))
     model, _ = load_model(path, model_config=rope_override(load_config(path)))
     return model
 

@@ -10,6 +10,7 @@ import gguf
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
+import gguf_llama
 import oracle
 
 TEXTS = Path(__file__).resolve().parent / "texts"
@@ -23,9 +24,8 @@ def model_path():
     return next(Path(folder).glob("*.gguf"))
 
 
-def tokenizer(path):
+def tokenizer(reader):
     """The `tokenizers` object that SmolLM2's tokenizer.json describes, from the GGUF's metadata."""
-    reader = gguf.GGUFReader(path)
     tokens, kinds, merges = (reader.get_field(f"tokenizer.ggml.{k}").contents() for k in ("tokens", "token_type", "merges"))
     merges = [tuple(m.split(" ")) for m in merges]
     result = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges))
@@ -69,8 +69,8 @@ def answer(model, encode, eos=2):
 
 
 def dump(folder):
-    path = model_path()
-    model, words = oracle.load(path), tokenizer(path)
+    reader = gguf.GGUFReader(model_path())
+    model, words = gguf_llama.load(reader), tokenizer(reader)
 
     def encode(text):
         return np.array(words.encode(text).ids, np.int32)
