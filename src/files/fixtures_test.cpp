@@ -1,5 +1,4 @@
-// Files written by the formats' own Python packages (reference/make_file_fixtures.py) against their
-// manifests.
+// What the formats' own Python packages wrote (reference/make_file_fixtures.py), by its manifests.
 #include <map>
 
 #include "files/gguf.h"

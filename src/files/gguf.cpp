@@ -20,11 +20,12 @@
 namespace mlxforge {
 namespace {
 
-// Everything before the data. Real ones stay below 20 MB; the cap bounds what a hostile file makes
-// us read.
+// Everything before the data. Real ones stay below 20 MB; the cap bounds what a bad file costs.
 constexpr size_t kMaxHeader = size_t{40} << 20;
 constexpr size_t kMaxName = 65535;       // of a key (the format's limit) and of a tensor's name
 constexpr uint64_t kMaxEntries = 65536;  // metadata values, and tensors
+// Of a metadata array; the largest vocabularies have 2^19 merges.
+constexpr uint64_t kMaxElements = 1 << 21;
 constexpr uint32_t kMaxDims = 4;
 constexpr uint32_t kMaxAlignment = 65536;
 
@@ -151,9 +152,10 @@ class GgufParser {
 
   std::span<const std::byte> take_elements(const GgufValue& value, std::string_view key) {
     const size_t size = value_bytes(value.element);
-    if (value.count > cursor_.left() / (size > 0 ? size : sizeof(uint64_t)))
-      reject("metadata ", quoted(key), ": ", value.count, " x ", type_name(value.element),
-             " do not fit in the ", cursor_.left(), " bytes that follow");
+    const uint64_t most = std::min<uint64_t>(kMaxElements, cursor_.left() / (size > 0 ? size : 8));
+    if (value.count > most)
+      reject("metadata ", quoted(key), ": expected at most ", most, " x ", type_name(value.element),
+             " here, got ", value.count);
     if (size > 0) return cursor_.take(value.count * size);
     const size_t start = cursor_.position();
     for (uint64_t i = 0; i < value.count; ++i) cursor_.string();
@@ -233,8 +235,7 @@ class GgufParser {
       tensors.push_back({std::string(info.name), info.dtype, std::move(info.shape),
                          data.subspan(info.offset, info.bytes)});
     }
-    // Some writers pad the last tensor, some do not; an end within the padding means that something
-    // is missing.
+    // Some writers pad the last tensor, some do not; to end within the padding is to be cut short.
     if (data.size() > used && data.size() < round_up(used, alignment))
       reject("the file ends within the padding of its last tensor; it is cut short");
     return tensors;

@@ -42,8 +42,8 @@ struct GgufValue {
 };
 
 std::string_view type_name(GgufType type);  // "u32", "string", ...
-std::string describe(
-    const GgufValue& value);  // "u32 30", "string \"llama\"", "array of 5 x f32"; for people
+// For people: "u32 30", "string \"llama\"", "array of 5 x f32".
+std::string describe(const GgufValue& value);
 
 // Typed access by key. T is bool, int32_t, uint32_t, int64_t, uint64_t, float, double or
 // std::string_view. A file may hold an integer in any integer type (the value must fit T), and a

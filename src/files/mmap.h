@@ -15,8 +15,7 @@ namespace mlxforge {
 
 class MappedFile {
  public:
-  // Throws Error, naming the path, when it is missing, unreadable, empty, a folder, or not a
-  // regular file.
+  // Throws Error, naming the path, unless it is a readable regular file that is not empty.
   explicit MappedFile(std::filesystem::path path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

@@ -27,7 +27,8 @@ std::string display_name(const fs::path& path, ModelKind kind, bool is_folder) {
 bool looks_like_hub_id(const std::string& text) {
   const auto slash = text.find('/');
   return slash != text.npos && slash > 0 && slash + 1 < text.size() &&
-         text.find('/', slash + 1) == text.npos && text[0] != '.' && text[0] != '~';
+         text.find('/', slash + 1) == text.npos && text[0] != '.' && text[0] != '~' &&
+         !text.ends_with(".gguf");
 }
 
 [[noreturn]] void fail_missing(const fs::path& path) {
@@ -39,12 +40,14 @@ bool looks_like_hub_id(const std::string& text) {
   fail("files", "expected a model folder or a .gguf file, but ", quoted(text), " does not exist");
 }
 
-// The folder's regular files (links followed) with this extension, sorted by name.
+// The folder's entries with this extension, hidden ones left out (macOS keeps "._x" beside x),
+// sorted by name.
 std::vector<fs::path> files_with_extension(const fs::path& folder, std::string_view extension) {
   std::vector<fs::path> out;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == extension) out.push_back(it->path());
+    if (it->path().extension() == extension && !it->path().filename().string().starts_with('.'))
+      out.push_back(it->path());
   if (error) fail("files", "cannot list ", folder.string(), ": ", error.message());
   std::sort(out.begin(), out.end());
   return out;
@@ -56,10 +59,10 @@ Json read_object(const fs::path& path) {
   return json;
 }
 
-// fs::exists follows links, so a dangling link would count as absent; it must be an error, which
-// opening it gives.
+// Whatever is there counts, a dangling link or an unreadable file too: opening it gives the error.
 bool is_present(const fs::path& path) {
-  return fs::symlink_status(path).type() != fs::file_type::not_found;
+  std::error_code error;
+  return fs::symlink_status(path, error).type() != fs::file_type::not_found;
 }
 
 Json read_object_if_present(const fs::path& path) {
@@ -100,7 +103,7 @@ WeightFiles open_shards(const fs::path& folder) {
   for (const auto& [tensor, shard] : map) shards.insert(shard);
   WeightFiles weights;
   for (const std::string& shard : shards) {
-    if (!fs::exists(folder / shard))
+    if (!is_present(folder / shard))
       fail("files", index.string(), " names ", quoted(shard),
            ", which is not in the folder; download it");
     add_safetensors(weights, folder / shard);
@@ -206,6 +209,7 @@ ModelFiles open_model(const fs::path& path) {
   std::error_code error;
   const auto type = fs::status(path, error).type();
   if (type == fs::file_type::not_found) fail_missing(path);
+  if (error) fail("files", "cannot open ", path.string(), ": ", error.message());
   const bool is_folder = type == fs::file_type::directory;
   ModelFiles model;
   model.path = path;

@@ -24,13 +24,11 @@ namespace mlxforge {
 // last add until it dies, also when it is moved.
 class WeightFiles {
  public:
-  // Takes the tensors of `file`. Throws Error, naming both files, when a tensor's name is already
-  // here.
+  // Takes the tensors of `file`. Throws Error, naming both files, when one's name is already here.
   void add(MappedFile file, std::vector<TensorView> tensors);
 
-  const std::vector<TensorView>& tensors() const {
-    return tensors_;
-  }  // file by file, in the order of their bytes
+  // File by file, in the order of their bytes.
+  const std::vector<TensorView>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;  // null when absent
   const TensorView& at(std::string_view name) const;    // Error naming the tensor when absent
   // The file that holds this tensor, which must be one of tensors().
@@ -58,8 +56,7 @@ struct ModelFiles {
   ModelKind kind = ModelKind::safetensors;
   WeightFiles weights;
 
-  // kind safetensors: the folder's JSON files, each an object, or null when absent (config.json
-  // never is).
+  // kind safetensors: the folder's JSON files, each an object, null when absent (never config).
   Json config;
   Json generation_config;
   Json tokenizer_config;
@@ -71,10 +68,10 @@ struct ModelFiles {
   std::optional<GgufMetadata> gguf;
 };
 
-// `path`: a folder with config.json and safetensors (an index names the shards; without one,
-// model.safetensors alone, else every
-// *.safetensors), a .gguf file, or a folder with exactly one .gguf file and no safetensors. Throws
-// Error for everything else.
+// `path` is one of these, and everything else an Error:
+//   a folder with config.json and safetensors: the shards that model.safetensors.index.json names,
+//     else model.safetensors alone, else every *.safetensors;
+//   a .gguf file, or a folder with exactly one .gguf file and no safetensors.
 ModelFiles open_model(const std::filesystem::path& path);
 
 }  // namespace mlxforge

@@ -91,6 +91,8 @@ TEST_F(ModelFolder, WithoutAnIndexEveryFileCounts) {
   write("s1.safetensors", shard({"a", "b"}));
   write("s2.safetensors", shard({"c"}));
   EXPECT_EQ(open_model(dir_.path()).weights.tensors().size(), 3);
+  write("._s1.safetensors", "a Mac was here");
+  EXPECT_EQ(open_model(dir_.path()).weights.tensors().size(), 3);
   write("s3.safetensors", shard({"b"}));
   expect_error({"\"b\"", "s1.safetensors", "s3.safetensors"});
 }
@@ -210,6 +212,8 @@ TEST(ModelFile, WhatIsNoModelIsRefusedWithWhatToGiveInstead) {
       {"./mlx-community/x", "does not exist"},
       {dir / "none", "does not exist"},
       {"none", "does not exist"},
+      {"models/none.gguf", "does not exist"},
+      {"/etc/passwd/none", "/etc/passwd/none"},
       {"", "does not exist"},
       {dir.path(), "got neither"},
       {dir.write("notes.txt", "x"), "a model folder or a .gguf file"},

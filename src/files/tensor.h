@@ -47,10 +47,10 @@ std::optional<uint64_t> tensor_bytes(DType dtype, std::span<const int64_t> shape
 struct TensorView {
   std::string name;
   DType dtype = DType::f32;
-  std::vector<int64_t>
-      shape;  // outermost axis first, as numpy has it (GGUF stores the reverse); empty for a scalar
-  std::span<const std::byte>
-      bytes;  // row-major, little-endian, exactly tensor_bytes(); not necessarily aligned
+  // Outermost axis first, as numpy has it (GGUF stores the reverse); empty for a scalar.
+  std::vector<int64_t> shape;
+  // Row-major, little-endian, exactly tensor_bytes() of them; not necessarily aligned.
+  std::span<const std::byte> bytes;
 
   int64_t n_elements() const;
 };
