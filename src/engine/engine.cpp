@@ -72,7 +72,7 @@ std::vector<StepEvent> Engine::step() {
 // A throw fails only the sequence it belongs to: each runs again alone, which gives the same bits.
 // Where the fault took the cache along, the step's sequences fail and all others start over.
 std::vector<SampledToken> Engine::run(const Batch& batch) try {
-  if (options_.before_run) options_.before_run(batch);
+  if (before_run_) before_run_(batch);
   auto logits = runner_.forward(batch);
   return runner_.sample(logits, batch, options_.stop_ids);
 } catch (const std::exception& e) {

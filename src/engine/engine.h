@@ -14,11 +14,10 @@ namespace mlxforge {
 
 struct EngineSetup {
   SchedulerLimits limits;
-  size_t kv_budget = 0;                          // bytes
-  int max_ctx = 0;                               // tokens, prompt and output together
-  int n_valid = 0;                               // ids the sampler may choose: the tokenizer's size
-  std::vector<int32_t> stop_ids;                 // the model's stop set
-  std::function<void(const Batch&)> before_run;  // tests inject faults here
+  size_t kv_budget = 0;           // bytes
+  int max_ctx = 0;                // tokens, prompt and output together
+  int n_valid = 0;                // ids the sampler may choose: the tokenizer's size
+  std::vector<int32_t> stop_ids;  // the model's stop set
 };
 
 class Engine {
@@ -39,6 +38,9 @@ class Engine {
   const ModelSpec& spec() const { return decoder_->spec(); }
   int capacity() const { return blocks_.capacity(); }  // tokens the cache holds
 
+  // Tests inject faults here: called before every run of a batch, may throw.
+  void set_before_run(std::function<void(const Batch&)> hook) { before_run_ = std::move(hook); }
+
   // Teacher-forced logits of ids, a chunk of rows at a time. REQUIRES idle().
   void score(const std::vector<int32_t>& ids, int chunk,
              const std::function<void(const float* rows, int n)>& sink);
@@ -57,6 +59,7 @@ class Engine {
   BlockManager blocks_;
   Scheduler scheduler_;
   Runner runner_;
+  std::function<void(const Batch&)> before_run_;
 };
 
 }  // namespace mlxforge

@@ -93,8 +93,7 @@ std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions
                     .kv_budget = 0,
                     .max_ctx = context_limit(options, decoder->spec()),
                     .n_valid = text.n_valid,
-                    .stop_ids = text.stop_ids,
-                    .before_run = {}};
+                    .stop_ids = text.stop_ids};
   setup.kv_budget = kv_budget(options, decoder->cache_groups(exec), setup.max_ctx);
   return std::make_unique<Engine>(std::move(decoder), exec, std::move(setup));
 }

@@ -48,9 +48,7 @@ Status Worker::admissible(const Request& request) const {
 }
 
 Result<RequestId> Worker::submit(Request request) {
-  if (ready_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-    return Status{Code::unavailable, "the model is still loading", ""};
-  }
+  if (!loaded_ok_) return Status{Code::unavailable, "the model is not loaded", ""};
   if (Status status = admissible(request); !status.ok()) return status;
   RequestId id;
   {
@@ -114,6 +112,7 @@ void Worker::main(const Load& load) {
       stats_ = engine->stats();
       stats_.max_waiting = max_waiting_;
     }
+    loaded_ok_ = true;
     loaded_.set_value();
   } catch (...) {
     loaded_.set_exception(std::current_exception());
@@ -123,6 +122,8 @@ void Worker::main(const Load& load) {
     serve(*engine);
   } catch (const std::exception& e) {
     fail_all(e.what());
+  } catch (...) {
+    fail_all("an unknown exception");
   }
 }
 

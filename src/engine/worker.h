@@ -7,6 +7,7 @@
 // the worker touches MLX.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -54,7 +55,8 @@ class Worker : public EngineService {
   void fail_all(const std::string& why);
   Status admissible(const Request& request) const;
 
-  // Set once before ready, then constant.
+  std::atomic<bool> loaded_ok_ = false;
+  // Set once before loaded_ok_, then constant.
   struct Limits {
     int vocab = 0;
     int max_ctx = 0;

@@ -1,0 +1,103 @@
+#include "engine/scheduler.h"
+
+#include <gtest/gtest.h>
+
+namespace mlxforge {
+namespace {
+
+constexpr SchedulerLimits kLimits{.max_batch = 4, .prefill_chunk = 64, .mixed_chunk = 16};
+
+std::unique_ptr<Sequence> sequence(RequestId id, int n_prompt) {
+  auto seq = std::make_unique<Sequence>();
+  seq->id = id;
+  seq->request.prompt.assign(n_prompt, 1);
+  seq->tokens = seq->request.prompt;
+  return seq;
+}
+
+// As the engine would: tokens are computed, and a sampled row gains one.
+void commit(const Batch& batch) {
+  for (const auto& row : batch) {
+    const bool samples = row.samples();
+    row.seq->n_computed += row.n;
+    if (samples) row.seq->tokens.push_back(2);
+  }
+}
+
+int tokens_of(const Batch& batch, RequestId id) {
+  for (const auto& row : batch) {
+    if (row.seq->id == id) return row.n;
+  }
+  return 0;
+}
+
+TEST(Scheduler, AdmitsInOrderWhilePromptAndOneBlockFit) {
+  BlockManager blocks({{.block_bytes = 1}}, 6);
+  Scheduler scheduler(kLimits, blocks);
+  scheduler.add(sequence(1, 64));
+  scheduler.add(sequence(2, 100));  // 4 blocks and one more: does not fit beside 1
+  scheduler.add(sequence(3, 1));    // would fit, but waits its turn
+  const Batch batch = scheduler.schedule();
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(tokens_of(batch, 1), 64);
+  EXPECT_EQ(scheduler.n_waiting(), 2);
+  EXPECT_EQ(scheduler.remove(1)->id, 1u);
+  const Batch next = scheduler.schedule();
+  EXPECT_EQ(tokens_of(next, 2), 63);
+  EXPECT_EQ(tokens_of(next, 3), 1);
+}
+
+// Case 41: a stream's token is in every step, and prompts beside it come in small chunks.
+TEST(Scheduler, DecodingSequencesAreInEveryStepBesideSmallChunks) {
+  BlockManager blocks({{.block_bytes = 1}}, 1000);
+  Scheduler scheduler(kLimits, blocks);
+  scheduler.add(sequence(1, 10));
+  commit(scheduler.schedule());
+  for (const RequestId id : {2, 3, 4}) scheduler.add(sequence(id, 8000));
+  for (int step = 0; step < 20; ++step) {
+    const Batch batch = scheduler.schedule();
+    EXPECT_EQ(tokens_of(batch, 1), 1);
+    int prefill = -1;
+    for (const auto& row : batch) prefill += row.n;
+    EXPECT_LE(prefill, kLimits.mixed_chunk);
+    EXPECT_GT(prefill, 0);
+    commit(batch);
+  }
+}
+
+TEST(Scheduler, AShortPromptDoesNotWaitForLongOnesBeforeIt) {
+  BlockManager blocks({{.block_bytes = 1}}, 1000);
+  Scheduler scheduler(kLimits, blocks);
+  for (const RequestId id : {1, 2, 3}) scheduler.add(sequence(id, 8000));
+  scheduler.add(sequence(4, 30));
+  bool first_token = false;
+  for (int step = 0; step < 3 && !first_token; ++step) {
+    const Batch batch = scheduler.schedule();
+    for (const auto& row : batch) first_token |= row.seq->id == 4 && row.samples();
+    EXPECT_GT(tokens_of(batch, 1), 0);  // the oldest goes on
+    commit(batch);
+  }
+  EXPECT_TRUE(first_token);
+}
+
+TEST(Scheduler, TheYoungestIsPreemptedWhenBlocksRunOut) {
+  BlockManager blocks({{.block_bytes = 1}}, 4);
+  Scheduler scheduler(kLimits, blocks);
+  scheduler.add(sequence(1, 31));
+  scheduler.add(sequence(2, 31));
+  commit(scheduler.schedule());  // both have 32 tokens now
+  ASSERT_EQ(scheduler.n_running(), 2);
+  for (int step = 0; step < 33; ++step) commit(scheduler.schedule());
+  EXPECT_EQ(scheduler.n_running(), 2);  // 64 positions each: all four blocks
+  const Batch batch = scheduler.schedule();
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_EQ(batch[0].seq->id, 1u);
+  EXPECT_EQ(scheduler.n_waiting(), 1);
+  EXPECT_EQ(blocks.blocks_used(), 3);
+  scheduler.remove(1);
+  const Batch resumed = scheduler.schedule();
+  EXPECT_EQ(tokens_of(resumed, 2), 64);  // prompt and answer again, as one prompt
+}
+
+}  // namespace
+}  // namespace mlxforge
