@@ -31,8 +31,8 @@ struct AttentionSeq {
 
 struct AttentionArgs {
   const float* q = nullptr;  // (T, n_q, d_k)
-  KvView kv;
-  std::span<const AttentionSeq> seqs;
+  KvView kv = {};
+  std::span<const AttentionSeq> seqs = {};
   int n_q = 0;  // a multiple of kv.n_kv: query head h reads K and V head h / (n_q / n_kv)
   float scale = 1;
   int window = 0;     // 0: all keys

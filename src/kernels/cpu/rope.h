@@ -39,12 +39,12 @@ struct RopeAppendArgs {
   const float* qkv = nullptr;  // (T, n_q d_k + n_kv d_k + n_kv d_v)
   int n_tokens = 0;            // T
   int n_q = 0;
-  Rope rope;
-  QkNorm norm;
+  Rope rope = {};
+  QkNorm norm = {};
   const int32_t* positions = nullptr;  // (T)
   const int32_t* slots =
       nullptr;         // (T) where token t's k and v go, each in [0, kv.n_slots), no two equal
-  KvView kv;           // written: round to nearest even
+  KvView kv = {};           // written: round to nearest even
   float* q = nullptr;  // out (T, n_q, d_k)
 };
 
