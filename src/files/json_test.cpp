@@ -51,6 +51,12 @@ TEST(Json, DepthIsCapped) {
     EXPECT_NE(json_error(text).find("levels deep"), std::string::npos);
 }
 
+TEST(Json, TimeGrowsWithTheTextAndNoFaster) {
+  std::string text = "{";
+  for (int i = 0; i < 100'000; ++i) text += str(i ? "," : "", '"', i, "\":{\"a\":[1,{}]}");
+  EXPECT_EQ(parse_json(text + "}", "x.json").size(), 100'000);  // minutes if it were quadratic
+}
+
 TEST(Json, FileErrorsNameTheFile) {
   const TempDir dir;
   const auto path = dir.write("config.json", "{");
