@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 import gguf
+import jinja2
 import sentencepiece
 import tokenizers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -183,12 +184,18 @@ def chat_cases(made):
                 case = {"tokenizer": tokenizer, "bos_token": bos, "eos_token": eos, "template": template, **chat}
                 kwargs = {"tools": chat.get("tools"), "add_generation_prompt": chat.get("add_generation_prompt", True)}
                 kwargs.update(chat.get("kwargs", {}))
-                try:
-                    prompt = model.apply_chat_template(chat["messages"], tokenize=False, **kwargs)
-                    ids = model.apply_chat_template(chat["messages"], tokenize=True, return_dict=False, **kwargs)
-                    yield {**case, "prompt": prompt, "ids": ids}
-                except Exception as error:
-                    yield {**case, "error": str(error)}
+                yield {**case, **chat_result(model, chat["messages"], kwargs)}
+
+
+def chat_result(model, messages, kwargs):
+    try:
+        prompt = model.apply_chat_template(messages, tokenize=False, **kwargs)
+        ids = model.apply_chat_template(messages, tokenize=True, return_dict=False, **kwargs)
+        return {"prompt": prompt, "ids": ids}
+    except jinja2.exceptions.UndefinedError:  # a turn without content; mlxforge then tries an empty one
+        return chat_result(model, [{**m, "content": m.get("content") or ""} for m in messages], kwargs)
+    except jinja2.exceptions.TemplateError as error:
+        return {"error": str(error)}
 
 
 def write(name, value):

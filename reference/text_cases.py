@@ -166,7 +166,7 @@ JINJA = [
     snippet("{{ strftime_now('literal') }}"),
     snippet("{{ 'é'.upper() }}{{ 'ß' | length }}{{ '日本' | length }}{{ '日本語'[1:] }}{{ 'Ünïcode' | lower }}"),
     snippet("{{ 'a' in n }}", n=["a"]),
-    snippet("{{ s['strip']() }}{{ s | attr('nothing') is defined }}"),
+    snippet("{{ s | attr('nothing') is defined }}{{ zz is iterable }}{{ zz is sequence }}{{ n is iterable }}{{ 3 is iterable }}"),
     snippet("{{ d | length }}{{ d.a[1] }}{{ d['a'][3] }}{{ d.é }}"),
     snippet("{% set m = [] %}{% set m = m + [1] %}{% set m = m + ['b'] %}{{ m }}{{ m | join(', ') }}"),
     snippet("{% for c in 'abc' %}{{ c }}.{% endfor %}{% for k in {'p': 1, 'q': 2} %}{{ k }}{% endfor %}"),

@@ -5,14 +5,16 @@
 // Threads: const methods may be called from any thread.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "files/model_folder.h"
-#include "text/tokenizer.h"
 
 namespace mlxforge {
 
@@ -37,12 +39,20 @@ struct TemplateSource {
   static std::optional<TemplateSource> of(const ModelFiles& files);
 };
 
+// The variables bos_token, eos_token, ...: name -> text of the token (Tokenizer::special_names).
+using TemplateNames = std::map<std::string, std::string>;
+
 class ChatTemplate {
  public:
   // Throws Error for a template that does not compile or uses an unknown filter or test. Renders
   // two short probes: where only the one with a system message is refused, a leading system message
   // is from then on folded into the first user turn (one log line says so).
-  ChatTemplate(TemplateSource source, const Tokenizer& tokenizer);
+  ChatTemplate(TemplateSource source, TemplateNames names);
+  // Everything that the template writes comes from these: its sources and the names' values.
+  std::vector<std::string> texts() const;
+  // The same template with other texts, `rewrite` of each in that order. Throws Error when it no
+  // longer compiles.
+  ChatTemplate rewritten(const std::function<std::string(const std::string&)>& rewrite) const;
   ChatTemplate(ChatTemplate&&) noexcept;
   ChatTemplate& operator=(ChatTemplate&&) noexcept;
   ~ChatTemplate();
@@ -55,6 +65,7 @@ class ChatTemplate {
 
  private:
   struct Impl;
+  explicit ChatTemplate(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

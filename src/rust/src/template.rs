@@ -4,7 +4,7 @@ use std::fmt;
 
 use minijinja::machinery::{get_compiled_template, Instruction, Instructions};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value};
+use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind};
 use minijinja_contrib::pycompat::unknown_method_callback;
 use regex::Regex;
@@ -46,12 +46,19 @@ fn environment() -> Result<Environment<'static>> {
     env.set_unknown_method_callback(unknown_method_callback);
     minijinja_contrib::add_to_environment(&mut env);
     env.add_filter("tojson", json::tojson);
+    // Python iterates text and mappings, and Jinja's undefined value too.
+    env.add_test("iterable", |value: &Value| is_sequence(value) || value.kind() == ValueKind::Iterable);
+    env.add_test("sequence", is_sequence);
     env.add_function("raise_exception", |message: Value| -> std::result::Result<Value, Error> {
         let error = Error::new(ErrorKind::InvalidOperation, "raise_exception");
         Err(error.with_source(Raised(message.to_string())))
     });
     env.add_function("strftime_now", strftime_now);
     Ok(env)
+}
+
+fn is_sequence(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Undefined | ValueKind::String | ValueKind::Seq | ValueKind::Map)
 }
 
 /// transformers marks the assistant's part with {% generation %}, which prints its body unchanged.

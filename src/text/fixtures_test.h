@@ -1,0 +1,45 @@
+// What the tests of this module share: the fixtures of reference/make_text_fixtures.py.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "files/mmap.h"
+#include "text/tokenizer.h"
+
+namespace mlxforge::testing_text {
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path << " is missing: run `make setup`";
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::string fixture(const std::string& name) {
+  return read_file("reference/fixtures_text/" + name);
+}
+
+inline nlohmann::ordered_json fixture_json(const std::string& name) {
+  return nlohmann::ordered_json::parse(fixture(name));
+}
+
+inline Tokenizer from_json_fixture(const std::string& name, const Json& config = nullptr) {
+  return Tokenizer::from_json(fixture("tokenizers/" + name + ".json"), config);
+}
+
+inline Tokenizer from_gguf_file(const std::string& path) {
+  const MappedFile file(path);
+  return Tokenizer::from_gguf(parse_gguf(file.bytes(), path).metadata);
+}
+
+inline Tokenizer from_gguf_fixture(const std::string& name) {
+  return from_gguf_file("reference/fixtures_text/tokenizers/" + name + ".gguf");
+}
+
+using Ids = std::vector<int32_t>;
+
+}  // namespace mlxforge::testing_text
