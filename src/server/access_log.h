@@ -1,0 +1,30 @@
+// The line that each request leaves in the log, written when it ends in whatever way.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "server/generation.h"
+#include "server/http/message.h"
+
+namespace mlxforge {
+
+class AccessLog {
+ public:
+  explicit AccessLog(const HttpRequest& request) : request_(request) {}
+  ~AccessLog();
+  AccessLog(const AccessLog&) = delete;
+  AccessLog& operator=(const AccessLog&) = delete;
+
+  void status(int status) { status_ = status; }
+  void generation(const Generation* generation) { generation_ = generation; }
+
+ private:
+  const HttpRequest& request_;
+  const Generation* generation_ = nullptr;
+  int status_ = 499;  // the client left before an answer
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace mlxforge

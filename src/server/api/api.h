@@ -1,0 +1,36 @@
+// An endpoint: a method, a path, and a pure handler from a body to a reply or to a generation.
+// Handlers run on any thread, touch no socket and do not wait. One file per endpoint in this
+// folder, one line per endpoint in endpoints.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "server/generation.h"
+#include "server/http/message.h"
+#include "server/state.h"
+
+namespace mlxforge {
+
+struct ApiCall {
+  std::string_view body;
+  const ServerState::View& server;
+};
+
+using ApiResult = std::variant<HttpReply, Generation>;
+
+struct Endpoint {
+  std::string_view method;
+  std::string_view path;
+  ApiResult (*handle)(const ApiCall&);
+  bool needs_model = true;  // answered 503 unless the server is ok; call.server.model is then set
+};
+
+std::span<const Endpoint> endpoints();
+
+// Finds the endpoint and runs it; a handler that throws becomes a 500. `target` as in the request
+// line.
+ApiResult dispatch(const HttpRequest& request, const ServerState::View& server);
+
+}  // namespace mlxforge

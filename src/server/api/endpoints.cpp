@@ -1,0 +1,35 @@
+#include "base/log.h"
+#include "server/api/api.h"
+#include "server/api/handlers.h"
+#include "server/error.h"
+#include "server/router.h"
+
+namespace mlxforge {
+namespace {
+
+constexpr Endpoint kEndpoints[] = {
+    {"GET", "/health", health, /*needs_model=*/false},
+    {"GET", "/v1/models", models},
+    {"POST", "/v1/chat/completions", chat_completions},
+    {"POST", "/v1/completions", completions},
+};
+
+}  // namespace
+
+std::span<const Endpoint> endpoints() { return kEndpoints; }
+
+ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) {
+  const auto found = route(endpoints(), request.method, request.target);
+  if (const auto* refusal = std::get_if<HttpReply>(&found)) return *refusal;
+  const Endpoint& endpoint = *std::get<const Endpoint*>(found);
+  if (endpoint.needs_model)
+    if (const Status status = availability(server); !status.ok()) return error_reply(status);
+  try {
+    return endpoint.handle({.body = request.body, .server = server});
+  } catch (const std::exception& e) {
+    log_error("[server] ", endpoint.path, ": ", e.what());
+    return error_reply({Code::internal, "the server failed at this request; its log says why", ""});
+  }
+}
+
+}  // namespace mlxforge

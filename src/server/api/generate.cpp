@@ -1,0 +1,63 @@
+#include "server/api/generate.h"
+
+#include "base/log.h"
+#include "server/error.h"
+#include "server/generation_fields.h"
+
+namespace mlxforge {
+namespace {
+
+constexpr size_t kReportedNames = 16;
+constexpr size_t kReportedBytes = 64;
+
+// Names come from the client and go into a header and the log: printable ASCII without separators
+// only, and not too many.
+std::string list_names(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < names.size() && i < kReportedNames; ++i) {
+    if (i > 0) out += ", ";
+    for (const unsigned char c : names[i].substr(0, kReportedBytes))
+      out += c > 0x20 && c < 0x7f && c != ',' ? static_cast<char>(c) : '?';
+  }
+  return out;
+}
+
+HttpHeaders report_unknown(const std::vector<std::string>& unknown) {
+  if (unknown.empty()) return {};
+  const std::string names = list_names(unknown);
+  log_info("[server] request fields that nobody knows were ignored: ", names);
+  return {{"x-ignored-fields", names}};
+}
+
+Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& endpoint) {
+  const auto& model = call.server.model;
+  auto body = parse_body(call.body);
+  if (!body.ok()) return body.status();
+  GenerationParams params;
+  std::vector<std::string> unknown;
+  if (Status s = read_fields(*body, {generation_fields(), endpoint.fields}, params, unknown);
+      !s.ok())
+    return s;
+  if (Status s = check_model(params.model, *model); !s.ok()) return s;
+  auto prompt = endpoint.encode(params.input, *model);
+  if (!prompt.ok()) return prompt.status();
+  auto request = engine_request(params, std::move(*prompt), *model);
+  if (!request.ok()) return request.status();
+  Generation generation(
+      std::move(*request), TokenStream(model, std::move(params.stop)),
+      std::make_unique<OpenAiFormat>(endpoint.shape, model->id, params.include_usage),
+      params.stream);
+  generation.engine = model->engine;
+  generation.headers = report_unknown(unknown);
+  return generation;
+}
+
+}  // namespace
+
+ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint) {
+  auto generation = make_generation(call, endpoint);
+  if (!generation.ok()) return error_reply(generation.status());
+  return std::move(*generation);
+}
+
+}  // namespace mlxforge

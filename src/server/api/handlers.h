@@ -1,0 +1,13 @@
+// The handlers that endpoints.cpp lists.
+#pragma once
+
+#include "server/api/api.h"
+
+namespace mlxforge {
+
+ApiResult health(const ApiCall& call);
+ApiResult models(const ApiCall& call);
+ApiResult chat_completions(const ApiCall& call);
+ApiResult completions(const ApiCall& call);
+
+}  // namespace mlxforge

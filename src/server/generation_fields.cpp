@@ -1,0 +1,179 @@
+#include "server/generation_fields.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace mlxforge {
+namespace {
+
+constexpr size_t kMaxStops = 4;
+constexpr double kGreedyBelow =
+    1e-3;  // colder than this, logits over temperature leave only the greatest
+constexpr int kWholeContext = std::numeric_limits<int>::max();
+
+using Params = GenerationParams;
+
+Status set_stop(OrderedJson& value, Params& params) {
+  if (value.is_string()) value = OrderedJson::array({std::move(value)});
+  if (!value.is_array()) return Status::invalid("'stop' must be a string or a list of strings");
+  if (value.size() > kMaxStops)
+    return Status::invalid(str("'stop' takes at most ", kMaxStops, " strings, got ", value.size()));
+  for (auto& stop : value) {
+    if (!stop.is_string()) return Status::invalid("'stop' must be a string or a list of strings");
+    if (stop.get_ref<const std::string&>().empty())
+      return Status::invalid("'stop' must not have an empty string");
+    params.stop.push_back(std::move(stop.get_ref<std::string&>()));
+  }
+  return {};
+}
+
+Status set_stop_ids(OrderedJson& value, Params& params) {
+  for (const auto& id : value) {
+    if (!id.is_number_integer())
+      return Status::invalid("'stop_token_ids' must be a list of integers");
+    params.stop_ids.push_back(to_integer<int32_t>(id));
+  }
+  return {};
+}
+
+Status set_stream_options(OrderedJson& value, Params& params) {
+  const auto found = value.find("include_usage");
+  if (found == value.end() || found->is_null()) return {};
+  if (!found->is_boolean())
+    return Status::invalid("'stream_options.include_usage' must be a boolean");
+  params.include_usage = found->get<bool>();
+  return {};
+}
+
+Status set_seed(OrderedJson& value, Params& params) {
+  params.seed = value.is_number_unsigned() ? value.get<uint64_t>()
+                                           : static_cast<uint64_t>(to_integer<int64_t>(value));
+  return {};
+}
+
+template <auto member>
+Status set_integer(OrderedJson& value, Params& params) {
+  params.*member = to_integer<int>(value);
+  return {};
+}
+template <auto member>
+Status set_number(OrderedJson& value, Params& params) {
+  params.*member = value.get<double>();
+  return {};
+}
+template <auto member>
+Status set_boolean(OrderedJson& value, Params& params) {
+  params.*member = value.get<bool>();
+  return {};
+}
+Status set_model(OrderedJson& value, Params& params) {
+  params.model = std::move(value.get_ref<std::string&>());
+  return {};
+}
+
+using enum FieldType;
+
+constexpr Field kFields[] = {
+    {"model", string, set_model},
+    {"stream", boolean, set_boolean<&Params::stream>},
+    {"stream_options", object, set_stream_options},
+    {"temperature", number, set_number<&Params::temperature>, 0, kUnbounded},
+    {"top_p", number, set_number<&Params::top_p>, 0, 1},
+    {"top_k", integer, set_integer<&Params::top_k>, -1, kUnbounded},
+    {"min_p", number, set_number<&Params::min_p>, 0, 1},
+    {"seed", integer, set_seed, -0x1p63, 0x1p64},
+    {"max_tokens", integer, set_integer<&Params::max_tokens>, 1, kUnbounded},
+    {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 1,
+     kUnbounded},  // wins over max_tokens
+    {"min_tokens", integer, set_integer<&Params::min_tokens>, 0, kUnbounded},
+    {"stop", any, set_stop},
+    {"stop_token_ids", array, set_stop_ids},
+    {"ignore_eos", boolean, set_boolean<&Params::ignore_eos>},
+    // Accepted: they say who asks, not what.
+    {"user", string},
+    {"metadata", object},
+    {"store", boolean},
+    {"service_tier", string},
+    {"safety_identifier", string},
+    {"prompt_cache_key", string},
+    // Features to come.
+    later("n", integer, "1", 1, 128),
+    later("logit_bias", object, "{}"),
+    later("presence_penalty", number, "0", -2, 2),
+    later("frequency_penalty", number, "0", -2, 2),
+    later("repetition_penalty", number, "1", 0, kUnbounded),
+    later("typical_p", number, "1", 0, 1),
+    later("xtc_probability", number, "0", 0, 1),
+    later("dry_multiplier", number, "0", 0, kUnbounded),
+    later("prompt_logprobs", integer, "null"),
+    later("response_format", object, R"({"type":"text"})"),
+    later("structured_outputs", object, "{}"),
+    later("guided_json", any, "null"),
+    later("guided_regex", string, "null"),
+    later("guided_choice", array, "null"),
+    later("guided_grammar", string, "null"),
+    later("priority", integer, "0"),
+};
+
+uint64_t random_seed() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  return random();
+}
+
+SamplingParams sampling(const Params& params, const ModelContext& model) {
+  const SamplingDefaults& defaults = model.defaults;
+  const double top_p = params.top_p.value_or(defaults.top_p);
+  double temperature = params.temperature.value_or(defaults.temperature);
+  if (temperature < kGreedyBelow || top_p == 0) temperature = 0;
+  const int top_k = params.top_k.value_or(defaults.top_k);
+  return {.temperature =
+              static_cast<float>(std::min<double>(temperature, std::numeric_limits<float>::max())),
+          .top_k = top_k < 0 || top_k >= model.vocab_size ? 0 : top_k,
+          .top_p = static_cast<float>(top_p),
+          .min_p = static_cast<float>(params.min_p.value_or(defaults.min_p)),
+          .seed = params.seed ? *params.seed : random_seed()};
+}
+
+Status check_ids(const std::vector<int32_t>& ids, int vocab_size, const char* param) {
+  for (const int32_t id : ids)
+    if (id < 0 || id >= vocab_size)
+      return Status::invalid(
+          str("'", param, "' has the token id ", id, "; the model's ids are 0 to ", vocab_size - 1),
+          param);
+  return {};
+}
+
+}  // namespace
+
+std::span<const Field> generation_fields() { return kFields; }
+
+Status check_model(const std::string& name, const ModelContext& model) {
+  if (name.empty() || name == model.id || name == "default" || name == "mlxforge") return {};
+  if (std::ranges::find(model.aliases, name) != model.aliases.end()) return {};
+  return {Code::not_found,
+          str("the model '", name.substr(0, 100), "' does not exist here; this server runs '",
+              model.id, "'"),
+          "model"};
+}
+
+Result<Request> engine_request(const GenerationParams& params, std::vector<int32_t> prompt,
+                               const ModelContext& model) {
+  if (prompt.empty()) return Status::invalid("the prompt must not be empty", "prompt");
+  if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok()) return status;
+  if (Status status = check_ids(prompt, model.vocab_size, "prompt"); !status.ok()) return status;
+  const int max_tokens =
+      params.max_completion_tokens.value_or(params.max_tokens.value_or(kWholeContext));
+  if (params.min_tokens > max_tokens)
+    return Status::invalid(
+        str("'min_tokens' (", params.min_tokens, ") is greater than the limit of ", max_tokens),
+        "min_tokens");
+  return Request{.prompt = std::move(prompt),
+                 .sampling = sampling(params, model),
+                 .max_tokens = max_tokens,
+                 .min_tokens = params.min_tokens,
+                 .stop_ids = params.stop_ids,
+                 .ignore_eos = params.ignore_eos};
+}
+
+}  // namespace mlxforge

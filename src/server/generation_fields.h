@@ -1,0 +1,23 @@
+// The fields that every endpoint which generates text shares.
+#pragma once
+
+#include <span>
+
+#include "engine/service.h"
+#include "server/fields.h"
+#include "server/model_context.h"
+
+namespace mlxforge {
+
+std::span<const Field> generation_fields();
+
+// Whether the request may be answered by this model: by its id, an alias, `default`, `mlxforge` or
+// no name at all.
+Status check_model(const std::string& name, const ModelContext& model);
+
+// The engine's request for this prompt: defaults filled in, ids and limits checked against the
+// model.
+Result<Request> engine_request(const GenerationParams& params, std::vector<int32_t> prompt,
+                               const ModelContext& model);
+
+}  // namespace mlxforge

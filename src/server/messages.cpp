@@ -1,0 +1,87 @@
+#include "server/messages.h"
+
+#include <algorithm>
+
+namespace mlxforge {
+namespace {
+
+constexpr std::string_view kRoles[] = {"system", "developer", "user", "assistant", "tool"};
+
+Status bad(size_t i, const std::string& what) {
+  return Status::invalid(str("messages[", i, "]", what), "messages");
+}
+
+Status normalise_role(OrderedJson& message, size_t i) {
+  const auto role = message.find("role");
+  if (role == message.end() || !role->is_string()) return bad(i, ".role must be a string");
+  if (std::ranges::find(kRoles, role->get_ref<const std::string&>()) == std::end(kRoles))
+    return bad(i, ".role must be system, developer, user, assistant or tool");
+  if (*role == "developer") *role = "system";
+  return {};
+}
+
+Status join_parts(OrderedJson& content, size_t i) {
+  std::string text;
+  for (const auto& part : content) {
+    if (!part.is_object())
+      return bad(i, ".content must be a string or a list of parts, each an object with a type");
+    const auto type = part.find("type");
+    if (type == part.end() || *type != "text")
+      return bad(i, ".content has a part that is not of type 'text'; no other is supported");
+    const auto piece = part.find("text");
+    if (piece == part.end() || !piece->is_string())
+      return bad(i, ".content has a text part without a string 'text'");
+    text += piece->get_ref<const std::string&>();
+  }
+  content = std::move(text);
+  return {};
+}
+
+bool has_tool_calls(const OrderedJson& message) {
+  const auto calls = message.find("tool_calls");
+  return calls != message.end() && calls->is_array() && !calls->empty();
+}
+
+Status normalise_content(OrderedJson& message, size_t i) {
+  OrderedJson& content = message["content"];
+  if (content.is_string()) return {};
+  if (content.is_array()) return join_parts(content, i);
+  if (!content.is_null()) return bad(i, ".content must be a string or a list of parts");
+  if (message["role"] != "assistant") return bad(i, ".content is missing");
+  if (!has_tool_calls(message)) content = "";
+  return {};
+}
+
+// Templates print the arguments as JSON; a string would be printed quoted.
+void open_arguments(OrderedJson& call) {
+  const OrderedJson::json_pointer path("/function/arguments");
+  if (!call.contains(path) || !call[path].is_string()) return;
+  auto arguments = parse_body(call[path].get_ref<const std::string&>());
+  if (arguments.ok()) call[path] = std::move(*arguments);
+}
+
+Status normalise_tool_calls(OrderedJson& message, size_t i) {
+  const auto calls = message.find("tool_calls");
+  if (calls == message.end() || calls->is_null()) return {};
+  if (!calls->is_array()) return bad(i, ".tool_calls must be a list");
+  for (auto& call : *calls) {
+    if (!call.is_object()) return bad(i, ".tool_calls must be a list of objects");
+    open_arguments(call);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status normalise_messages(OrderedJson& messages) {
+  if (!messages.is_array() || messages.empty())
+    return Status::invalid("'messages' must be a non-empty list of messages", "messages");
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (!messages[i].is_object()) return bad(i, " must be an object with a role and a content");
+    for (const auto step : {normalise_role, normalise_content, normalise_tool_calls})
+      if (Status status = step(messages[i], i); !status.ok()) return status;
+  }
+  return {};
+}
+
+}  // namespace mlxforge

@@ -1,0 +1,35 @@
+// The loaded model as requests see it. Built by the app when loading has finished, then constant;
+// shared by all requests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/service.h"
+
+namespace mlxforge {
+
+class Tokenizer;
+class ChatTemplate;
+
+// Used where a request names no value: the model's generation_config, else these.
+struct SamplingDefaults {
+  double temperature = 1;
+  int top_k = 0;  // 0: off
+  double top_p = 1;
+  double min_p = 0;
+};
+
+struct ModelContext {
+  std::string id;                    // in /v1/models and in every answer
+  std::vector<std::string> aliases;  // further names that requests may use
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none, chat is refused
+  int max_ctx = 0;                                    // tokens, prompt and answer together
+  int vocab_size = 0;                                 // ids below it may be sent
+  SamplingDefaults defaults;
+  EngineService* engine = nullptr;  // outlives the server's run
+};
+
+}  // namespace mlxforge

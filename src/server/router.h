@@ -1,0 +1,19 @@
+// Method and path -> endpoint. Paths match byte for byte: nothing is decoded, collapsed or trimmed,
+// so `//`, `..`, `%2f` and a trailing slash never reach a handler by another name. A query string
+// is cut off. HEAD goes where GET goes.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "server/api/api.h"
+#include "server/http/message.h"
+
+namespace mlxforge {
+
+// The endpoint, or the 404 or 405 reply.
+std::variant<const Endpoint*, HttpReply> route(std::span<const Endpoint> endpoints,
+                                               std::string_view method, std::string_view target);
+
+}  // namespace mlxforge

@@ -1,0 +1,57 @@
+// The HTTP server: listens from the start, answers /health while the model loads, and serves once
+// set_model is called.
+//
+//   Server server(options);
+//   server.start();                       // listening; port() is known
+//   server.drain_on_signals();
+//   ... build the engine with server.step_sink() ...
+//   server.set_model(model);              // or set_failed(message)
+//   server.wait();                        // until drained or stopped
+//
+// Any thread may call any function. The engine must have stopped calling the sink before the server
+// is destroyed, and must live until wait() has returned.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/service.h"
+#include "server/http/limits.h"
+#include "server/model_context.h"
+
+namespace mlxforge {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;  // 0: any free one
+  int io_threads = 2;    // connections
+  int handler_threads =
+      2;  // parsing, templates and tokenising of requests, so that a long prompt holds up no stream
+  HttpLimits limits;
+};
+
+class Server {
+ public:
+  explicit Server(ServerOptions options);
+  ~Server();  // stops
+
+  void start();  // throws Error when the address cannot be bound
+  uint16_t port() const;
+
+  StepSink step_sink();
+  void set_model(std::shared_ptr<const ModelContext> model);
+  void set_failed(std::string message);  // every request but /health gets 503 with it
+
+  // SIGINT and SIGTERM: the first drains, the second ends the process at once.
+  void drain_on_signals();
+  void drain();  // refuse new requests, finish those in flight, then stop
+  void stop();   // drop every connection; what they had in the engine is cancelled
+  void wait();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mlxforge

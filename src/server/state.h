@@ -1,0 +1,46 @@
+// What the server is doing and with which model: loading -> ok -> draining, or failed. Any thread
+// may call.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/status.h"
+#include "server/model_context.h"
+
+namespace mlxforge {
+
+enum class Phase { loading, ok, draining, failed };
+
+class ServerState {
+ public:
+  void set_model(std::shared_ptr<const ModelContext> model);  // loading is over
+  void set_failed(std::string why);                           // it never will be
+  void set_draining();
+
+  struct View {
+    Phase phase = Phase::loading;
+    std::shared_ptr<const ModelContext> model;  // null until it is loaded
+    std::string why_failed;
+    ServiceStats stats;  // zeros without a model
+    double uptime_s = 0;
+    int64_t loaded_at = 0;  // Unix seconds
+  };
+  View view() const;
+
+ private:
+  mutable std::mutex mutex_;
+  bool draining_ = false;
+  std::string why_failed_;
+  std::shared_ptr<const ModelContext> model_;
+  int64_t loaded_at_ = 0;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+const char* phase_name(Phase phase);
+// Why requests are refused in this phase; ok when they are not.
+Status availability(const ServerState::View& view);
+
+}  // namespace mlxforge
