@@ -5,8 +5,9 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"serve", "[MODEL]", "Serve the model over an OpenAI-compatible HTTP API.", 0, 0, run_serve},
-    {"generate", "[MODEL] PROMPT|IDS.npy [N=256]",
-     "Continue PROMPT by at most N tokens, to standard output.", 1, 1, run_generate},
+    {"generate", "MODEL PROMPT|IDS.npy [N=256]",
+     "Continue PROMPT by at most N tokens. PROMPT alone asks the default model.", 1, 1,
+     run_generate},
     {"chat", "[MODEL]", "Talk with the model in the terminal.", 0, 0, run_chat},
     {"bench", "[MODEL]", "Measure prefill and decode.", 0, 0, run_bench},
     {"inspect", "[MODEL]", "Tell what a model is; runs nothing.", 0, 0, run_inspect},

@@ -1,7 +1,24 @@
+// logits: teacher-forced logits at every position, through the same step as generation.
 #include "app/commands.h"
+#include "app/npy.h"
+#include "app/session.h"
 
 namespace mlxforge {
 
-int run_logits(Options, Arguments) { fail("app", "logits waits for the engine"); }
+int run_logits(Options options, Arguments) {
+  if (options.ids.empty() || options.out.empty())
+    throw UsageError("logits needs --ids IDS.npy and --out LOGITS.npy");
+  prepare_device(options);
+  const std::unique_ptr<Session> session = load_session(options, [](std::vector<StepEvent>) {});
+  const std::vector<int32_t> ids = read_ids(options.ids, session->vocab_size);
+  NpyWriter writer(options.out, static_cast<int64_t>(ids.size()), session->vocab_size);
+  const auto write = [&](const float* rows, int n) {
+    writer.append({rows, static_cast<size_t>(n) * static_cast<size_t>(session->vocab_size)});
+  };
+  session->worker->call(
+      [&](Engine& engine) { engine.score(ids, options.engine.prefill_chunk, write); });
+  writer.finish();
+  return 0;
+}
 
 }  // namespace mlxforge

@@ -1,7 +1,47 @@
+// serve: the HTTP server over a loaded model.
+#include <string>
+
 #include "app/commands.h"
+#include "app/generation_config.h"
+#include "app/session.h"
+#include "server/server.h"
 
 namespace mlxforge {
+namespace {
 
-int run_serve(Options, Arguments) { fail("app", "serve waits for the engine"); }
+ServerOptions server_options(const Options& options) {
+  ServerOptions result;
+  result.host = options.serve.host;
+  result.port = static_cast<uint16_t>(options.serve.port);
+  return result;
+}
+
+std::shared_ptr<const ModelContext> model_context(const Session& session, const Options& options) {
+  auto model = std::make_shared<ModelContext>();
+  model->id = session.files.name;
+  model->aliases = options.serve.alias;
+  model->tokenizer = session.tokenizer;
+  model->chat_template = session.chat_template;
+  model->max_ctx = session.max_ctx;
+  model->vocab_size = session.vocab_size;
+  model->defaults = sampling_defaults(session.files.generation_config);
+  model->engine = session.worker.get();
+  return model;
+}
+
+}  // namespace
+
+int run_serve(Options options, Arguments) {
+  prepare_device(options);
+  Server server(server_options(options));
+  server.start();
+  server.drain_on_signals();
+  const std::unique_ptr<Session> session = load_session(options, server.step_sink());
+  server.set_model(model_context(*session, options));
+  log_info("ready: ", session->files.name, " at http://", options.serve.host, ":", server.port(),
+           "/v1");
+  server.wait();
+  return 0;
+}
 
 }  // namespace mlxforge

@@ -50,6 +50,12 @@ int64_t parse_integer(std::string_view text, int64_t low, int64_t high) {
   return *value;
 }
 
+int parse_count(std::string_view text, std::string_view what) try {
+  return static_cast<int>(parse_integer(text, 1, 1 << 30));
+} catch (const Error& e) {
+  throw UsageError(str("[options] ", what, ": ", e.what()));
+}
+
 uint64_t parse_unsigned(std::string_view text) {
   const auto value = whole_integer<uint64_t>(text);
   if (!value) expected("a whole number from 0 to 2^64-1", text);

@@ -14,6 +14,8 @@
 namespace mlxforge {
 
 int64_t parse_integer(std::string_view text, int64_t low, int64_t high);
+// A command-line count such as generate's N: at least 1. Throws UsageError naming `what`.
+int parse_count(std::string_view text, std::string_view what);
 uint64_t parse_unsigned(std::string_view text);
 float parse_real(std::string_view text, int high);  // at least 0; at most `high` unless that is 0
 bool parse_bool(std::string_view text);             // true|1|false|0
