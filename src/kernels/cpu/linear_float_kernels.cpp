@@ -47,7 +47,9 @@ void tile(Bytes w, int n, const ActBlockF* a, float* acc) {
 
 template <class Weights>
 void tiles(Bytes w, int n, const Product& p, int block) {
-  const ActBlockF* a = p.act.f32 + static_cast<ptrdiff_t>(block) * p.act.n_rows + p.rows.begin;
+  const int t0 = p.rows.begin, n_blocks = (p.n_in + kFloatBlock - 1) / kFloatBlock;
+  const ActBlockF* a =
+      p.act.f32 + p.act.first(t0, n_blocks) + static_cast<ptrdiff_t>(block) * p.act.stride(t0);
   for_tiles<kTileRows>(p.rows.end - p.rows.begin, [&](auto rows, int t) {
     tile<Weights, rows>(w, n, a + t, p.out + t * kPanelRows);
   });

@@ -31,22 +31,34 @@ struct ActBlockF {
   float x[kFloatBlock];
 };
 
-// The prepared rows, only those kinds that some part needs, blocks of one k side by side: block b
-// of row t at [b * n_rows + t].
-struct Activations {
-  ActBlock16* i16 = nullptr;
-  ActBlock8* i8 = nullptr;
-  ActBlockF* f32 = nullptr;
-  int n_rows = 0;
-};
-
 struct Rows {
   int begin;
   int end;
 };
 inline constexpr int kMaxRows = 128;  // of one multiply: its sums stay in the first-level cache
 
-// out[t - rows.begin][16] = the sums of one panel, from one kind of activations.
+// The prepared rows, only those kinds that some part needs. Rows come in slabs of kMaxRows, in a
+// slab the blocks of one k stand side by side, so that a multiply reads a slab from front to back.
+struct Activations {
+  ActBlock16* i16 = nullptr;
+  ActBlock8* i8 = nullptr;
+  ActBlockF* f32 = nullptr;
+  int n_rows = 0;
+
+  // Where block 0 of row t lies among n_blocks blocks a row, and how far it is to the row's next
+  // block.
+  ptrdiff_t first(int t, int n_blocks) const {
+    const int slab = t / kMaxRows * kMaxRows;
+    return static_cast<ptrdiff_t>(slab) * n_blocks + (t - slab);
+  }
+  int stride(int t) const {
+    const int left = n_rows - t / kMaxRows * kMaxRows;
+    return left < kMaxRows ? left : kMaxRows;
+  }
+};
+
+// out[t - rows.begin][16] = the sums of one panel, from one kind of activations. The rows lie in
+// one slab.
 struct Product {
   const Layout* layout;
   const std::byte* panel;

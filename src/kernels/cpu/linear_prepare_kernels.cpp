@@ -6,7 +6,7 @@
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 namespace {
 
-F32 round_to(Round round, F32 x) {
+MLXFORGE_INLINE F32 round_to(Round round, F32 x) {
   return round == Round::f16 ? round_f16(x) : round == Round::bf16 ? round_bf16(x) : x;
 }
 
@@ -27,11 +27,12 @@ float row_sum(const float* x, int n, F f) {
 // Normalises: y = (x - mean) * inverse * weight + bias. mlx-lm rounds before it multiplies by the
 // weight, so do we.
 struct Scaler {
-  const Norm& norm;
-  Round round;
+  Norm norm;
+  Round round = Round::none;
   float mean = 0;
   float inverse = 1;
 
+  Scaler() = default;
   Scaler(const LinearArgs& args, const float* x, int n) : norm(args.norm), round(args.round) {
     if (norm.kind == Norm::none) return;
     if (norm.kind == Norm::layer)
@@ -49,12 +50,15 @@ struct Scaler {
     inverse = 1.0f / __builtin_sqrtf(squares / static_cast<float>(n) + norm.eps);
   }
 
-  F32 operator()(const float* x, int k, int lanes) const {
-    F32 v = load_n(x + k, lanes);
+  MLXFORGE_INLINE F32 operator()(const float* x, int k, int lanes) const {
+    const auto at = [k, lanes](const float* p) {
+      return lanes == kLanes ? load(p + k) : load_n(p + k, lanes);
+    };
+    F32 v = at(x);
     if (norm.kind == Norm::none) return round_to(round, v);
     v = round_to(round, (v - splat(mean)) * splat(inverse));
-    if (norm.weight != nullptr) v = round_to(round, v * load_n(norm.weight + k, lanes));
-    if (norm.bias != nullptr) v = round_to(round, v + load_n(norm.bias + k, lanes));
+    if (norm.weight != nullptr) v = round_to(round, v * at(norm.weight));
+    if (norm.bias != nullptr) v = round_to(round, v + at(norm.bias));
     return v;
   }
 };
@@ -62,29 +66,29 @@ struct Scaler {
 // 32 values to integers in [-limit, limit]. A NaN or an infinity makes the scale NaN. Groups below
 // 1e-30 are zero.
 struct Quantised {
-  int32_t q[kSub];
+  I32 q[kSub / kLanes];
   float scale;
   int32_t sum;
 };
-Quantised quantise(const float* x, float limit) {
-  F32 top = zero(), poison = zero();
-  for (int k = 0; k < kSub; k += kLanes) {
-    const F32 v = load(x + k);
-    top = max(top, abs(v));
-    poison = fma(v, zero(), poison);
-  }
+MLXFORGE_INLINE Quantised quantise(const float* x, float limit) {
+  constexpr int kN = kSub / kLanes;
+  F32 v[kN], top = zero(), poison = zero();
+  unroll<kN>([&](auto i) {
+    v[i] = load(x + i * kLanes);
+    top = max(top, abs(v[i]));
+    poison = fma(v[i], zero(), poison);
+  });
   const float most = max_lane(top), bad = sum(poison);
-  Quantised out;
   const bool usable = most > 1e-30f && bad == 0.0f;
-  const float inverse = usable ? limit / most : 0.0f;
+  const F32 inverse = splat(usable ? limit / most : 0.0f);
+  Quantised out;
   out.scale = usable ? most / limit : bad;
   I32 total = zero_i();
-  for (int k = 0; k < kSub; k += kLanes) {
-    const F32 scaled = load(x + k) * splat(inverse);
-    const I32 q = to_i32(where_nan(scaled, zero(), scaled));
-    store_i(out.q + k, q);
-    total = add_i(total, q);
-  }
+  unroll<kN>([&](auto i) {
+    const F32 scaled = v[i] * inverse;
+    out.q[i] = to_i32(where_nan(scaled, zero(), scaled));
+    total = add_i(total, out.q[i]);
+  });
   int32_t lanes[kLanes];
   store_i(lanes, total);
   out.sum = 0;
@@ -93,50 +97,64 @@ Quantised quantise(const float* x, float limit) {
 }
 
 template <class Block>
-void put_sums(const Quantised& q, Block& out) {
+MLXFORGE_INLINE void put_sums(const Quantised& q, Block& out) {
   out.scale = q.scale;
   out.sum = q.scale * static_cast<float>(q.sum);
   out.neg_sum = -q.sum;
   out.unused = 0;
 }
-void put(const float* x, ActBlock16& out) {
+MLXFORGE_INLINE void put(const float* x, ActBlock16& out) {
   const Quantised q = quantise(x, 32767.0f);
-  for (int k = 0; k < kSub; k += 4) {
-    out.q[k] = static_cast<int16_t>(q.q[k]);
-    out.q[k + 1] = static_cast<int16_t>(q.q[k + 2]);
-    out.q[k + 2] = static_cast<int16_t>(q.q[k + 1]);
-    out.q[k + 3] = static_cast<int16_t>(q.q[k + 3]);
-  }
+  unroll<kSub / kLanes>([&](auto i) { store_i16_pairs(out.q + i * kLanes, q.q[i]); });
   put_sums(q, out);
 }
-void put(const float* x, ActBlock8& out) {
+MLXFORGE_INLINE void put(const float* x, ActBlock8& out) {
   const Quantised q = quantise(x, 127.0f);
-  for (int k = 0; k < kSub; ++k) out.q[k] = static_cast<int8_t>(q.q[k]);
+  unroll<kSub / kLanes>([&](auto i) { store_i8(out.q + i * kLanes, q.q[i]); });
   put_sums(q, out);
 }
 
-void prepare_row(const LinearArgs& args, int n_in, const Activations& act, int t) {
-  const float* x = args.x + static_cast<ptrdiff_t>(args.rows != nullptr ? args.rows[t] : t) * n_in;
-  const Scaler scaler(args, x, n_in);
-  for (int begin = 0; begin < n_in; begin += kFloatBlock) {
-    alignas(64) ActBlockF block = {};
-    const int n = n_in - begin < kFloatBlock ? n_in - begin : kFloatBlock;
-    for (int k = 0; k < n; k += kLanes)
-      store(block.x + k, scaler(x, begin + k, n - k < kLanes ? n - k : kLanes));
-    if (act.f32 != nullptr)
-      act.f32[static_cast<ptrdiff_t>(begin / kFloatBlock) * act.n_rows + t] = block;
-    for (int k = 0; k + kSub <= n; k += kSub) {
-      const ptrdiff_t at = static_cast<ptrdiff_t>((begin + k) / kSub) * act.n_rows + t;
-      if (act.i16 != nullptr) put(block.x + k, act.i16[at]);
-      if (act.i8 != nullptr) put(block.x + k, act.i8[at]);
-    }
+constexpr int kTogether =
+    8;  // rows converted side by side, because their blocks of one k are neighbours
+
+struct Row {
+  const float* x;
+  Scaler scaler;
+};
+
+// 64 k of row t.
+void prepare_block(const Row& row, int n_in, int begin, const Activations& act, int t) {
+  alignas(64) ActBlockF block;
+  const int n = n_in - begin < kFloatBlock ? n_in - begin : kFloatBlock;
+  for (int k = 0; k < kFloatBlock; k += kLanes) {
+    const int lanes = n - k < 0 ? 0 : n - k < kLanes ? n - k : kLanes;
+    store(block.x + k, row.scaler(row.x, begin + k, lanes));
   }
+  const int n_subs = (n_in + kSub - 1) / kSub, n_blocks = (n_in + kFloatBlock - 1) / kFloatBlock;
+  const ptrdiff_t stride = act.stride(t);
+  if (act.f32 != nullptr) act.f32[act.first(t, n_blocks) + stride * (begin / kFloatBlock)] = block;
+  for (int k = 0; k + kSub <= n; k += kSub) {
+    const ptrdiff_t at = act.first(t, n_subs) + stride * ((begin + k) / kSub);
+    if (act.i16 != nullptr) put(block.x + k, act.i16[at]);
+    if (act.i8 != nullptr) put(block.x + k, act.i8[at]);
+  }
+}
+
+MLXFORGE_INLINE Row make_row(const LinearArgs& args, int n_in, int t) {
+  const float* x = args.x + static_cast<ptrdiff_t>(args.rows != nullptr ? args.rows[t] : t) * n_in;
+  return {x, Scaler(args, x, n_in)};
 }
 
 }  // namespace
 
 void prepare(const LinearArgs& args, int n_in, const Activations& act, Rows rows) noexcept {
-  for (int t = rows.begin; t < rows.end; ++t) prepare_row(args, n_in, act, t);
+  for (int t = rows.begin; t < rows.end; t += kTogether) {
+    const int n = rows.end - t < kTogether ? rows.end - t : kTogether;
+    Row together[kTogether];
+    for (int i = 0; i < n; ++i) together[i] = make_row(args, n_in, t + i);
+    for (int begin = 0; begin < n_in; begin += kFloatBlock)
+      for (int i = 0; i < n; ++i) prepare_block(together[i], n_in, begin, act, t + i);
+  }
 }
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA

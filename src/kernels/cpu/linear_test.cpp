@@ -125,7 +125,9 @@ TEST_P(LinearOnIsa, MatchesDoublePrecision) {
     const PackedMatrix w = m.pack(pool);
     const auto x = random_floats(static_cast<size_t>(33 * c.n_in), seed);
     for (Arith arith : {Arith::accurate, Arith::int8, Arith::exact})
-      for (int rows : {1, 2, 3, 7, 8, 9, 33}) {
+      for (int rows : c.layout.scale == ScaleType::f32 && !c.layout.is_float()
+                          ? std::vector{1, 9}
+                          : std::vector{1, 2, 3, 7, 8, 9, 33}) {
         const auto y = run(w, x, rows, arith);
         for (int t = 0; t < rows; ++t) {
           const std::vector<double> row(x.begin() + t * c.n_in, x.begin() + (t + 1) * c.n_in);
@@ -140,11 +142,22 @@ TEST_P(LinearOnIsa, MatchesDoublePrecision) {
   }
 }
 
+// Group and scale type only decide how a block's head is read: the tests of rows take one of each
+// kind.
+std::vector<Layout> some_layouts() {
+  std::vector<Layout> out = testing::all_layouts();
+  std::erase_if(out, [](const Layout& w) {
+    return !w.is_float() &&
+           (w.scale != ScaleType::f16 || w.group != (w.zero == Zero::bias ? 64 : 32));
+  });
+  return out;
+}
+
 // A row's bits do not depend on the other rows, the threads or the block of rows it falls into.
 TEST_P(LinearOnIsa, RowsAreBitIdenticalInAnyCompany) {
   constexpr int kRows = 150;
   uint32_t seed = 100;
-  for (const Layout& layout : testing::all_layouts())
+  for (const Layout& layout : some_layouts())
     for (Arith arith : {Arith::accurate, Arith::int8, Arith::exact}) {
       const TestMatrix m(layout, 37, layout.is_float() ? 77 : 256, ++seed);
       const PackedMatrix w = m.pack(pool);

@@ -37,6 +37,7 @@ MLXFORGE_INLINE F32 to_f32(I32 x) { return _mm256_cvtepi32_ps(x); }
 
 MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return _mm256_add_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return _mm256_sub_epi32(a, b); }
+MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) { return _mm256_sub_epi16(a, b); }
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm256_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm256_and_si256(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm256_or_si256(a, b); }
@@ -48,8 +49,28 @@ template <int n>
 MLXFORGE_INLINE I32 srl_i(I32 x) {
   return _mm256_srli_epi32(x, n);
 }
+template <int n>
+MLXFORGE_INLINE I32 sra_i(I32 x) {
+  return _mm256_srai_epi32(x, n);
+}
+template <int n>
+MLXFORGE_INLINE I32 srl_i16(I32 x) {
+  return _mm256_srli_epi16(x, n);
+}
 MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   return _mm256_add_epi32(acc, _mm256_madd_epi16(a, b));
+}
+
+MLXFORGE_INLINE __m128i narrow16(I32 x) {
+  return _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+}
+MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
+  const __m128i swapped = _mm_shufflehi_epi16(_mm_shufflelo_epi16(narrow16(x), 0xd8), 0xd8);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), swapped);
+}
+MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
+  const __m128i narrow = narrow16(x);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(narrow, narrow));
 }
 
 inline constexpr int kDot8Bits = 4;

@@ -34,6 +34,7 @@ MLXFORGE_INLINE F32 to_f32(I32 x) { return _mm512_cvtepi32_ps(x); }
 
 MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return _mm512_sub_epi32(a, b); }
+MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) { return _mm512_sub_epi16(a, b); }
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm512_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm512_and_si512(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm512_or_si512(a, b); }
@@ -45,7 +46,24 @@ template <int n>
 MLXFORGE_INLINE I32 srl_i(I32 x) {
   return _mm512_srli_epi32(x, n);
 }
+template <int n>
+MLXFORGE_INLINE I32 sra_i(I32 x) {
+  return _mm512_srai_epi32(x, n);
+}
+template <int n>
+MLXFORGE_INLINE I32 srl_i16(I32 x) {
+  return _mm512_srli_epi16(x, n);
+}
 MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) { return _mm512_dpwssd_epi32(acc, a, b); }
+
+MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
+  const __m256i narrow = _mm512_cvtsepi32_epi16(x);
+  const __m256i swapped = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(narrow, 0xd8), 0xd8);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), swapped);
+}
+MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
+}
 
 inline constexpr int kDot8Bits = 8;
 using Acc8 = I32;

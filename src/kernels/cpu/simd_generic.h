@@ -7,6 +7,8 @@ inline constexpr int kLanes = 4;
 inline constexpr bool kHasFma = false;
 typedef float F32 __attribute__((vector_size(16)));
 typedef int32_t I32 __attribute__((vector_size(16)));
+typedef int16_t I16 __attribute__((vector_size(16)));
+typedef uint16_t U16 __attribute__((vector_size(16)));
 typedef uint32_t U32 __attribute__((vector_size(16)));
 
 MLXFORGE_INLINE F32 load_n(const float* p, int n) {
@@ -41,6 +43,9 @@ MLXFORGE_INLINE I32 add_i(I32 a, I32 b) {
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) {
   return reinterpret_cast<I32>(reinterpret_cast<U32>(a) - reinterpret_cast<U32>(b));
 }
+MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) {
+  return reinterpret_cast<I32>(reinterpret_cast<I16>(a) - reinterpret_cast<I16>(b));
+}
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) {
   return reinterpret_cast<I32>(reinterpret_cast<U32>(a) * reinterpret_cast<U32>(b));
 }
@@ -54,9 +59,27 @@ template <int n>
 MLXFORGE_INLINE I32 srl_i(I32 x) {
   return reinterpret_cast<I32>(reinterpret_cast<U32>(x) >> n);
 }
+template <int n>
+MLXFORGE_INLINE I32 sra_i(I32 x) {
+  return x >> n;
+}
+template <int n>
+MLXFORGE_INLINE I32 srl_i16(I32 x) {
+  return reinterpret_cast<I32>(reinterpret_cast<U16>(x) >> n);
+}
 MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   const I32 low = (sll_i<16>(a) >> 16) * (sll_i<16>(b) >> 16);
   return acc + low + (a >> 16) * (b >> 16);
+}
+
+MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
+  p[0] = static_cast<int16_t>(x[0]);
+  p[1] = static_cast<int16_t>(x[2]);
+  p[2] = static_cast<int16_t>(x[1]);
+  p[3] = static_cast<int16_t>(x[3]);
+}
+MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(x[i]);
 }
 
 inline constexpr int kDot8Bits = 8;

@@ -40,6 +40,9 @@ MLXFORGE_INLINE F32 to_f32(I32 x) { return vcvtq_f32_s32(x); }
 
 MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return vaddq_s32(a, b); }
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return vsubq_s32(a, b); }
+MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) {
+  return vreinterpretq_s32_s16(vsubq_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
+}
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return vmulq_s32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return vandq_s32(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return vorrq_s32(a, b); }
@@ -57,10 +60,28 @@ MLXFORGE_INLINE I32 srl_i(I32 x) {
   else
     return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(x), n));
 }
+template <int n>
+MLXFORGE_INLINE I32 sra_i(I32 x) {
+  return vshrq_n_s32(x, n);
+}
+template <int n>
+MLXFORGE_INLINE I32 srl_i16(I32 x) {
+  return vreinterpretq_s32_u16(vshrq_n_u16(vreinterpretq_u16_s32(x), n));
+}
 MLXFORGE_INLINE I32 madd16(I32 acc, I32 a, I32 b) {
   const int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
   const int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
   return vaddq_s32(acc, vpaddq_s32(low, vmull_high_s16(x, y)));
+}
+
+MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
+  p[0] = static_cast<int16_t>(x[0]);
+  p[1] = static_cast<int16_t>(x[2]);
+  p[2] = static_cast<int16_t>(x[1]);
+  p[3] = static_cast<int16_t>(x[3]);
+}
+MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(x[i]);
 }
 
 inline constexpr int kDot8Bits = 6;  // sdot: the codes must be non-negative as int8
