@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares mlxforge with mlx-lm on a local checkpoint: make golden MODEL=DIR (or a llama .gguf).
+"""Compares mlxforge with mlx-lm on a local checkpoint: make golden MODEL=DIR (a folder, or a llama .gguf).
 
 1. logits of a short prompt, --activations float, against the bound of the checkpoint's dtype;
 2. greedy tokens: equal for float32; for 16-bit dtypes, where mlx-lm rounds every op, mlxforge's arg-max along mlx-lm's
@@ -74,7 +74,7 @@ def compare_greedy(report, model, path, ids, steps, dtype):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder, or a llama .gguf")
+    parser.add_argument("--model", required=True, help="a folder, or a llama .gguf")
     parser.add_argument("--tokens", type=int, default=24, help="prompt tokens")
     parser.add_argument("--steps", type=int, default=64, help="greedy steps")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu", help="MLX's device for mlx-lm")

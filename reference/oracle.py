@@ -32,7 +32,7 @@ def rope_override(config):
     rope = config.get("rope_parameters")
     if config["model_type"] not in ("llama", "mistral") or not rope:
         return {}
-    scaled = rope.get("rope_type", "default") != "default"
+    scaled = (rope.get("type") or rope.get("rope_type", "default")) != "default"
     return {"rope_theta": rope["rope_theta"], "rope_scaling": dict(rope) if scaled else None}
 
 
