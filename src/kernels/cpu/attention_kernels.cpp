@@ -41,69 +41,65 @@ MLXFORGE_INLINE F32 load_kv_n(std::integral_constant<KvType, KvType::bf16>, cons
 template <KvType type>
 constexpr std::integral_constant<KvType, type> kTag{};
 
+// Rows go in groups of R = 1, 2 or 4. A group's scores, then weights, lie key by key:
+// (kPartialKeys, R).
+
 // Dot products in flight at once in score_keys: a multiple of kLanes, enough to hide the latency of
 // fma.
 constexpr int kDots = kLanes == 4 ? 8 : kLanes;
-constexpr int kMostKeys =
-    kDots;  // keys a step of score_keys takes at most: its start and end are rounded to this
 
-// scores[r][j] = q_r . k_j for kRows rows and the keys [first, last) of a block, a multiple of
-// kDots / kRows of them. Each dot product is kLanes running sums over d, then a fixed tree,
-// whatever kRows. q (kRows, d), k (kBlockTokens, d), scores (kRows, kPartialKeys)
-template <KvType type, int kRows>
+// scores[j][r] = q_r . k_j for keys j in [first, last) of a block, both multiples of kDots / R.
+// Each dot product is kLanes running sums over d, then a fixed tree, whatever R. q (R, d), k
+// (kBlockTokens, d), scores (kPartialKeys, R) from the block's first key on
+template <KvType type, int R>
 void score_keys(const float* q, const Element<type>* k, int d, int first, int last, float* scores) {
-  constexpr int kKeys = kDots / kRows;
+  constexpr int kKeys = kDots / R;
   for (int key = first; key < last; key += kKeys) {
     F32 acc[kDots];
     unroll<kDots>([&](auto i) { acc[i] = zero(); });
     for (int i = 0; i < d; i += kLanes) {
       F32 k_lanes[kKeys];
       unroll<kKeys>([&](auto j) { k_lanes[j] = load_kv(kTag<type>, k + (key + j) * d + i); });
-      unroll<kRows>([&](auto r) {
+      unroll<R>([&](auto r) {
         const F32 q_lanes = load(q + r * d + i);
-        unroll<kKeys>(
-            [&](auto j) { acc[r * kKeys + j] = fma(q_lanes, k_lanes[j], acc[r * kKeys + j]); });
+        unroll<kKeys>([&](auto j) { acc[j * R + r] = fma(q_lanes, k_lanes[j], acc[j * R + r]); });
       });
     }
-    float dots[kDots];
-    unroll<kDots / kLanes>([&](auto g) { store(dots + g * kLanes, sums(acc + g * kLanes)); });
-    unroll<kRows>([&](auto r) {
-      memcpy(scores + r * kPartialKeys + key, dots + r * kKeys, sizeof(float) * kKeys);
-    });
+    unroll<kDots / kLanes>(
+        [&](auto g) { store(scores + key * R + g * kLanes, sums(acc + g * kLanes)); });
   }
 }
 
-// values[r][0 .. kVectors lanes) += weights[r][j] * v_j over keys j in [first, last), in that
-// order. weights (kRows, kPartialKeys), v (kBlockTokens, d), values (kRows, d)
-template <KvType type, int kRows, int kVectors>
+// values[r][0 .. C kLanes) += weights[j][r] * v_j over keys j in [first, last), in that order.
+// weights (kPartialKeys, R) from the block's first key on, v (kBlockTokens, d), values (R, d)
+template <KvType type, int R, int C>
 MLXFORGE_INLINE void add_value_columns(const float* weights, const Element<type>* v, int d,
                                        int first, int last, float* values) {
-  F32 acc[kRows * kVectors];
-  unroll<kRows>([&](auto r) {
-    unroll<kVectors>([&](auto c) { acc[r * kVectors + c] = load(values + r * d + c * kLanes); });
+  F32 acc[R * C];
+  unroll<R>([&](auto r) {
+    unroll<C>([&](auto c) { acc[r * C + c] = load(values + r * d + c * kLanes); });
   });
   for (int key = first; key < last; ++key) {
-    F32 v_lanes[kVectors];
-    unroll<kVectors>([&](auto c) { v_lanes[c] = load_kv(kTag<type>, v + key * d + c * kLanes); });
-    unroll<kRows>([&](auto r) {
-      const F32 weight = splat(weights[r * kPartialKeys + key]);
-      unroll<kVectors>(
-          [&](auto c) { acc[r * kVectors + c] = fma(weight, v_lanes[c], acc[r * kVectors + c]); });
+    F32 v_lanes[C];
+    unroll<C>([&](auto c) { v_lanes[c] = load_kv(kTag<type>, v + key * d + c * kLanes); });
+    unroll<R>([&](auto r) {
+      const F32 weight = splat(weights[key * R + r]);
+      unroll<C>([&](auto c) { acc[r * C + c] = fma(weight, v_lanes[c], acc[r * C + c]); });
     });
   }
-  unroll<kRows>([&](auto r) {
-    unroll<kVectors>([&](auto c) { store(values + r * d + c * kLanes, acc[r * kVectors + c]); });
+  unroll<R>([&](auto r) {
+    unroll<C>([&](auto c) { store(values + r * d + c * kLanes, acc[r * C + c]); });
   });
 }
-template <KvType type, int kRows>
+template <KvType type, int R>
 void add_values(const float* weights, const Element<type>* v, int d, int first, int last,
                 float* values) {
-  constexpr int kVectors = (kLanes == 8 ? 8 : 16) / kRows;  // as many sums as the registers hold
+  constexpr int C = (kLanes == 8 ? 8 : 16) / R;  // as many sums as the registers hold
   int column = 0;
-  for (; column + kVectors * kLanes <= d; column += kVectors * kLanes)
-    add_value_columns<type, kRows, kVectors>(weights, v + column, d, first, last, values + column);
+  for (; column + C * kLanes <= d; column += C * kLanes)
+    add_value_columns<type, R, C>(weights, v + column, d, first, last, values + column);
   for (; column < d; column += kLanes)
-    add_value_columns<type, kRows, 1>(weights, v + column, d, first, last, values + column);
+    add_value_columns<type, R, 1>(weights, v + column, d, first, last, values + column);
 }
 
 // A block's keys [first, last) as f32, zero-padded to padded_dim(d).
@@ -152,19 +148,19 @@ const Element<type>* block_rows(const AttentionArgs& a, const AttentionTile& t, 
 template <KvType type>
 void score_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
                  const AttentionScratch& s) {
-  const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t);
+  const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t),
+            at = index * kBlockTokens % kPartialKeys;
   const Element<type>* k = block_rows<type>(a, t, a.kv.k, d, index);
-  float* scores = s.scores + index * kBlockTokens % kPartialKeys;
-  first = round_down(first, kMostKeys), last = round_up(last, kMostKeys);
+  first = round_down(first, kDots),
+  last = round_up(last, kDots);  // the most that one step of score_keys takes
   if (reads_pool(rows, d)) {
-    for_row_groups(rows, [&](auto n, int r) {
-      score_keys<type, n>(s.q + r * d, k, d, first, last, scores + r * kPartialKeys);
-    });
+    for_row_groups(
+        rows, [&](auto R, int) { score_keys<type, R>(s.q, k, d, first, last, s.scores + at * R); });
   } else {
     widen<type>(k, d, first, last, s.block);
-    for_row_groups(rows, [&](auto n, int r) {
-      score_keys<KvType::f32, n>(s.q + r * padded, s.block, padded, first, last,
-                                 scores + r * kPartialKeys);
+    for_row_groups(rows, [&](auto R, int r) {
+      score_keys<KvType::f32, R>(s.q + r * padded, s.block, padded, first, last,
+                                 s.scores + r * kPartialKeys + at * R);
     });
   }
 }
@@ -172,46 +168,68 @@ void score_block(const AttentionArgs& a, const AttentionTile& t, int index, int 
 template <KvType type>
 void value_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
                  const AttentionScratch& s, float* values) {
-  const int d = a.kv.d_v, padded = padded_dim(d), rows = rows_of(t);
+  const int d = a.kv.d_v, padded = padded_dim(d), rows = rows_of(t),
+            at = index * kBlockTokens % kPartialKeys;
   const Element<type>* v = block_rows<type>(a, t, a.kv.v, d, index);
-  const float* weights = s.scores + index * kBlockTokens % kPartialKeys;
   if (reads_pool(rows, d)) {
-    for_row_groups(rows, [&](auto n, int r) {
-      add_values<type, n>(weights + r * kPartialKeys, v, d, first, last, values + r * d);
+    for_row_groups(rows, [&](auto R, int) {
+      add_values<type, R>(s.scores + at * R, v, d, first, last, values);
     });
   } else {
     widen<type>(v, d, first, last, s.block);
-    for_row_groups(rows, [&](auto n, int r) {
-      add_values<KvType::f32, n>(weights + r * kPartialKeys, s.block, padded, first, last,
+    for_row_groups(rows, [&](auto R, int r) {
+      add_values<KvType::f32, R>(s.scores + r * kPartialKeys + at * R, s.block, padded, first, last,
                                  values + r * padded);
     });
   }
 }
 
-// Scores to weights exp(score - max), zero outside the row's keys; lanes [begin, end) of the row
-// are in use.
-void softmax_row(const AttentionArgs& a, KeyRange keys, int begin, int end, float* row, float* max,
-                 float* sum) {
-  for (int j = begin; j < min_int(keys.first, end); ++j) row[j] = -kInf;
-  for (int j = max_int(keys.last, begin); j < end; ++j) row[j] = -kInf;
-  F32 most = splat(-kInf);
-  for (int j = begin; j < end; j += kLanes) {
-    F32 score = load(row + j) * splat(a.scale);
-    if (a.softcap > 0) score = splat(a.softcap) * tanh(score / splat(a.softcap));
-    // The cap would make a masked key finite.
-    score = where_lt(load(row + j), splat(-3e38f), splat(-kInf), score);
-    store(row + j, score);
-    most = cpu::MLXFORGE_CPU_ISA::max(most, score);
+// Combines lanes of the same row, which stand R apart, by a fixed tree: the same for every R when
+// the vectors of a stretch of kLanes keys have been combined by halves before.
+template <int R, class Combine>
+MLXFORGE_INLINE void combine_lanes(float* lanes, Combine combine) {
+  for (int half = kLanes / 2; half >= R; half /= 2)
+    for (int i = 0; i < half; ++i) lanes[i] = combine(lanes[i], lanes[i + half]);
+}
+template <int R>
+MLXFORGE_INLINE F32 sum_halves(F32* x) {
+  if constexpr (R == 4) x[0] = x[0] + x[2], x[1] = x[1] + x[3];
+  if constexpr (R >= 2) x[0] = x[0] + x[1];
+  return x[0];
+}
+
+// Scores to weights exp(score - max), zero outside each row's keys. Keys [begin, end), both
+// multiples of kLanes; row_keys[r] counts from the partial's first key. scores (kPartialKeys, R),
+// max and sum (R)
+template <int R>
+void softmax_rows(float softcap, const KeyRange* row_keys, int begin, int end, float* scores,
+                  float* max, float* sum) {
+  const int from = begin * R, to = end * R;
+  for (int i = from; softcap > 0 && i < to; i += kLanes)
+    store(scores + i, splat(softcap) * tanh(load(scores + i) / splat(softcap)));
+  for (int r = 0; r < R; ++r) {
+    for (int j = begin; j < min_int(row_keys[r].first, end); ++j) scores[j * R + r] = -kInf;
+    for (int j = max_int(row_keys[r].last, begin); j < end; ++j) scores[j * R + r] = -kInf;
   }
-  *max = max_lane(most);
-  const F32 base = splat(*max == -kInf ? 0.0f : *max);
-  F32 total = zero();
-  for (int j = begin; j < end; j += kLanes) {
-    const F32 weight = exp(load(row + j) - base);
-    store(row + j, weight);
-    total = total + weight;
+  F32 most = splat(-kInf), total[R];
+  for (int i = from; i < to; i += kLanes) most = cpu::MLXFORGE_CPU_ISA::max(most, load(scores + i));
+  float lanes[kLanes];
+  store(lanes, most);
+  combine_lanes<R>(lanes, [](float x, float y) { return x < y ? y : x; });
+  memcpy(max, lanes, sizeof(float) * R);
+  for (int i = 0; i < kLanes; ++i) lanes[i] = max[i % R] == -kInf ? 0 : max[i % R];
+  const F32 base = load(lanes);
+  unroll<R>([&](auto v) { total[v] = zero(); });
+  for (int i = from; i < to; i += R * kLanes) {  // a stretch of kLanes keys
+    unroll<R>([&](auto v) {
+      const F32 weight = exp_nonpositive(load(scores + i + v * kLanes) - base);
+      store(scores + i + v * kLanes, weight);
+      total[v] = total[v] + weight;
+    });
   }
-  *sum = cpu::MLXFORGE_CPU_ISA::sum(total);
+  store(lanes, sum_halves<R>(total));
+  combine_lanes<R>(lanes, [](float x, float y) { return x + y; });
+  memcpy(sum, lanes, sizeof(float) * R);
 }
 
 template <KvType type>
@@ -225,11 +243,15 @@ void partial_of(const AttentionArgs& a, const AttentionTile& t, KeyRange range, 
   };
   for_blocks([&](int b, int from, int to) { score_block<type>(a, t, b, from, to, s); });
   const int begin = round_down(first - start, kLanes), end = round_up(last - start, kLanes);
-  for (int r = 0; r < rows_of(t); ++r) {
-    const KeyRange keys = row_keys(a, t, r);
-    softmax_row(a, {keys.first - start, keys.last - start}, begin, end, s.scores + r * kPartialKeys,
-                out.max + r, out.sum + r);
-  }
+  for_row_groups(rows_of(t), [&](auto R, int r) {
+    KeyRange keys[R];
+    for (int i = 0; i < R; ++i) {
+      keys[i] = row_keys(a, t, min_int(r + i, rows_of(t) - 1));
+      keys[i].first -= start, keys[i].last -= start;
+    }
+    softmax_rows<R>(a.softcap, keys, begin, end, s.scores + r * kPartialKeys, out.max + r,
+                    out.sum + r);
+  });
   const size_t rows = static_cast<size_t>(round_up(rows_of(t), 4));
   memset(out.values, 0, sizeof(float) * rows * static_cast<size_t>(padded_dim(a.kv.d_v)));
   for_blocks([&](int b, int from, int to) { value_block<type>(a, t, b, from, to, s, out.values); });
@@ -257,8 +279,10 @@ void load_queries(const AttentionArgs& a, const AttentionTile& t,
                   const AttentionScratch& s) noexcept {
   const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t);
   memset(s.q, 0, sizeof(float) * static_cast<size_t>(round_up(rows, 4) * padded));
-  for (int r = 0; r < rows; ++r)
-    memcpy(s.q + r * padded, a.q + head_index(a, t, r) * d, sizeof(float) * static_cast<size_t>(d));
+  for (int r = 0; r < rows; ++r) {
+    const float* q = a.q + head_index(a, t, r) * d;
+    for (int i = 0; i < d; ++i) s.q[r * padded + i] = q[i] * a.scale;
+  }
 }
 
 // No key seen yet; a sink has been.
@@ -276,8 +300,8 @@ void merge(const AttentionArgs& a, int rows, const PartialView& total,
   for (int r = 0; r < rows; ++r) {
     if (one.sum[r] == 0) continue;  // no key seen
     const float max = total.max[r] < one.max[r] ? one.max[r] : total.max[r];
-    const F32 old = exp(splat(total.max[r]) - splat(max)),
-              fresh = exp(splat(one.max[r]) - splat(max));
+    const F32 old = exp_nonpositive(splat(total.max[r]) - splat(max)),
+              fresh = exp_nonpositive(splat(one.max[r]) - splat(max));
     float lanes[kLanes];
     store(lanes, fma(splat(total.sum[r]), old, splat(one.sum[r]) * fresh));
     total.sum[r] = lanes[0];

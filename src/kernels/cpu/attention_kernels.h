@@ -38,8 +38,8 @@ struct PartialView {
 
 // A thread's working memory. Each array is 64-byte aligned.
 struct AttentionScratch {
-  float* q;           // (kTileRows, padded d_k)
-  float* scores;      // (kTileRows, kPartialKeys)
+  float* q;           // (kTileRows, padded d_k) times the scale
+  float* scores;      // (kTileRows * kPartialKeys)
   float* block;       // (kBlockTokens, padded d_k or d_v) one block of K or V as f32
   PartialView one;    // the partial being computed
   PartialView total;  // the partials merged so far

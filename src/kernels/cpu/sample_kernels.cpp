@@ -43,7 +43,7 @@ Best best(const float* logits, int n) noexcept {
 }
 
 MLXFORGE_INLINE I32 weights(F32 logits, Weighting w) {
-  const F32 weight = exp((logits - splat(w.max)) * splat(w.inverse_temperature)) *
+  const F32 weight = exp_nonpositive((logits - splat(w.max)) * splat(w.inverse_temperature)) *
                      splat(static_cast<float>(kUnitWeight));
   return to_i32(where_lt(logits, splat(-3e38f), zero(),
                          weight));  // masked, though the temperature be infinite
