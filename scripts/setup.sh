@@ -24,7 +24,7 @@ die() { say "$*"; exit 1; }
 
 # --- system packages ---------------------------------------------------------------------------------------------------------
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-available() { apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'; }
+available() { case $(apt-cache policy "$1" 2>/dev/null) in "" | *"Candidate: (none)"*) return 1 ;; esac; }
 
 # The packages of the list $1 that are neither installed nor replaced by an installed alternative, `a|b` left as it is.
 missing() {
@@ -94,8 +94,9 @@ rust_is_new_enough() {
   local cargo version
   for cargo in build/rust/usr/bin/cargo "$(command -v cargo || true)" "$HOME/.cargo/bin/cargo"; do
     [ -x "$cargo" ] || continue
-    version=$("$cargo" --version 2>/dev/null | cut -d' ' -f2) || continue
-    [ "$(printf '%s\n' $rust_minimum "$version" | sort -V | head -1)" = $rust_minimum ] && return 0
+    # Its libraries lie beside it where we unpacked it; elsewhere the first of these paths does not exist.
+    version=$(LD_LIBRARY_PATH="${cargo%/bin/cargo}/lib/$(uname -m)-linux-gnu" "$cargo" --version 2>/dev/null | cut -d' ' -f2) || continue
+    printf '%s\n' $rust_minimum "$version" | sort -VC && return 0
   done
   return 1
 }
@@ -113,12 +114,18 @@ rust() {
   rust_is_new_enough || die "apt's cargo-web is older than $rust_minimum; install Rust by rustup and run again"
 }
 
-# rustc-web conflicts with rustc, and we remove nothing: unpack it under build/ instead.
+depends_of() { apt-cache depends "$@" | sed -n 's/^ *Depends: \([a-z0-9].*\)/\1/p' | sort -u; }
+
+# rustc-web conflicts with rustc, and we remove nothing: unpack it under build/ instead, and install only the libraries it needs.
 rust_unpacked() {
   say "unpacking rustc-web and cargo-web into build/rust, since an older Rust package is installed"
+  local packages deb
+  packages=$(printf '%s\n' rustc-web cargo-web $(depends_of rustc-web cargo-web libstd-rust-web-dev | grep -e -web) | sort -u)
+  # shellcheck disable=SC2046,SC2086
+  apt_install $(missing "$(depends_of $packages | grep -v -e -web)")
   mkdir -p build/rust/debs
-  (cd build/rust/debs && apt-get download rustc-web cargo-web libstd-rust-web-dev >&2)
-  local deb
+  # shellcheck disable=SC2086
+  (cd build/rust/debs && apt-get download $packages >&2)
   for deb in build/rust/debs/*.deb; do dpkg -x "$deb" build/rust; done
   rm -r build/rust/debs
 }
