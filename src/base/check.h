@@ -1,5 +1,7 @@
-// The two things that may be thrown. Error: a file or a configuration cannot be used; the text reaches the user, so it reads
-// "[module] expected X, got Y" and says what to do. CheckFailure: a bug; the step's rows fail and the process lives.
+// The two things that may be thrown. Error: a file or a configuration cannot be used; the text
+// reaches the user, so it reads
+// "[module] expected X, got Y" and says what to do. CheckFailure: a bug; the step's rows fail and
+// the process lives.
 #pragma once
 
 #include <stdexcept>

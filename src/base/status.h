@@ -1,5 +1,6 @@
-// Status and Result: how a *request* fails. A request's failure is a value that travels back to its client; it is never thrown.
-// (A bad file or configuration throws Error, a bug throws CheckFailure: see check.h.)
+// Status and Result: how a *request* fails. A request's failure is a value that travels back to its
+// client; it is never thrown. (A bad file or configuration throws Error, a bug throws CheckFailure:
+// see check.h.)
 #pragma once
 
 #include <optional>
