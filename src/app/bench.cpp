@@ -12,6 +12,7 @@
 #include "app/console.h"
 #include "app/session.h"
 #include "base/clock.h"
+#include "engine/load.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/peak.h"
 
@@ -19,6 +20,7 @@ namespace mlxforge {
 namespace {
 
 struct Measured {
+  std::string_view device;
   double token_ops = 0;
   double prefill_tok_s = 0;
   double decode_tok_s = 0;
@@ -129,6 +131,7 @@ uint64_t hash_logits(Engine& engine, int chunk) {
 
 Measured measure(Engine& engine, const Options& options, int batch) {
   Measured result;
+  result.device = device_name();
   result.token_ops = token_ops(engine.spec());
   prefill_rate(engine, batch, std::min(options.bench.prompt, 64));  // the warm-up, not counted
   result.prefill_tok_s = prefill_rate(engine, batch, options.bench.prompt);
@@ -166,8 +169,9 @@ nlohmann::ordered_json report(const Session& session, const Options& options,
   std::snprintf(hash, sizeof(hash), "%016llx", static_cast<unsigned long long>(m.logits_hash));
   nlohmann::ordered_json json;
   json["model"] = session.files.name;
-  json["device"] = "cpu";
-  json["isa"] = cpu::isa_name(cpu::isa());
+  const bool on_cpu = m.device == "cpu";  // the yardsticks are the CPU's
+  json["device"] = m.device;
+  json["isa"] = on_cpu ? cpu::isa_name(cpu::isa()) : "";
   json["threads"] = machine.threads;
   json["batch"] = batch;
   json["prompt"] = options.bench.prompt;
@@ -176,8 +180,8 @@ nlohmann::ordered_json report(const Session& session, const Options& options,
   json["prefill_tok_s"] = m.prefill_tok_s;
   json["decode_tok_s"] = m.decode_tok_s;
   json["gb_s"] = bytes_s / 1e9;
-  json["bw_share"] = bytes_s / machine.bandwidth;
-  json["peak_share"] = m.prefill_tok_s * m.token_ops / machine.peak;
+  json["bw_share"] = on_cpu ? bytes_s / machine.bandwidth : 0;
+  json["peak_share"] = on_cpu ? m.prefill_tok_s * m.token_ops / machine.peak : 0;
   json["rss_mb"] = resident_mb();
   json["logits_hash"] = hash;
   return json;

@@ -75,6 +75,11 @@ void set_default_device(Device device) {
   mx::set_default_device(cpu ? mx::Device::cpu : mx::Device::gpu);
 }
 
+std::string_view device_name() {
+  if (mx::default_device() == mx::Device::cpu) return "cpu";
+  return mx::metal::is_available() ? "metal" : "cuda";
+}
+
 std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions& options,
                                     const TextLimits& text,
                                     const std::function<void(double)>& progress) {
