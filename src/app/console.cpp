@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 
 #include "base/check.h"
@@ -18,7 +19,11 @@ spdlog::level::level_enum spd_level(LogLevel level) {
   return kLevels[static_cast<int>(level)];
 }
 
-constexpr const char* kClearLine = "\r\033[K";
+std::atomic<bool> bar_on_screen = false;
+
+void clear_bar() {
+  if (bar_on_screen.exchange(false)) std::fputs("\r\033[K", stderr);
+}
 
 }  // namespace
 
@@ -29,6 +34,7 @@ void log_to_stderr(LogLevel least) {
   logger->set_level(spd_level(least));
   logger->flush_on(spdlog::level::debug);
   set_log_sink([logger](LogLevel level, std::string_view line) {
+    if (logger->should_log(spd_level(level))) clear_bar();
     logger->log(spd_level(level), "{}", spdlog::string_view_t(line.data(), line.size()));
   });
 }
@@ -47,9 +53,7 @@ int print(std::string_view text) {
 Progress::Progress(std::string what)
     : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() {
-  if (terminal_ && shown_ >= 0) std::fputs(kClearLine, stderr);
-}
+Progress::~Progress() { clear_bar(); }
 
 void Progress::update(double fraction) {
   const int percent = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * 100);
@@ -57,8 +61,9 @@ void Progress::update(double fraction) {
     if (percent == shown_) return;
     shown_ = percent;
     const std::string bar(static_cast<size_t>(percent * 30 / 100), '#');
-    std::fprintf(stderr, "%s%s [%-30s] %3d %%", kClearLine, what_.c_str(), bar.c_str(), percent);
-    std::fflush(stderr);
+    clear_bar();
+    std::fprintf(stderr, "%s [%-30s] %3d %%", what_.c_str(), bar.c_str(), percent);
+    bar_on_screen = true;
   } else if (percent / 25 > shown_ &&
              std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) {
     shown_ = percent / 25;

@@ -24,7 +24,7 @@ int print(std::string_view text);
 class Progress {
  public:
   explicit Progress(std::string what);  // "Loading SmolLM2"
-  ~Progress();                          // clears the bar
+  ~Progress();                          // takes the bar away
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
