@@ -86,8 +86,9 @@ std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions
   Checkpoint checkpoint(files);
   ModelSpec spec = read_spec(checkpoint.config());
   const Exec exec = make_exec(options, checkpoint);
-  log_info("device ", exec.on_cpu() ? str("cpu, ", cpu::isa_name(cpu::isa())) : "reference path",
-           ", ", exec.pool->size(), " threads");
+  log_info("device ", device_name(), ", ",
+           exec.on_cpu() ? cpu::isa_name(cpu::isa()) : "reference path", ", ", exec.pool->size(),
+           " threads");
   auto decoder = std::make_unique<Decoder>(
       std::move(spec), checkpoint, exec,
       [&](int done, int all) { progress(static_cast<double>(done) / all); });
