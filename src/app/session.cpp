@@ -75,7 +75,6 @@ std::unique_ptr<Session> load_session(const Options& options, StepSink sink) {
   session->worker = std::make_unique<Worker>(load, options.engine.max_waiting, std::move(sink));
   session->worker->wait_ready();
   session->worker->call([&](Engine& engine) {
-    session->device = device_name();
     session->vocab_size = engine.spec().vocab;
     session->max_ctx = std::min(engine.options().max_ctx, engine.capacity());
   });

@@ -21,7 +21,6 @@ struct Session {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   int vocab_size = 0;                                 // ids below it may be in a prompt
   int max_ctx = 0;                                    // tokens, prompt and answer together
-  std::string_view device;                            // "cpu", "cuda" or "metal"
   std::unique_ptr<Worker> worker;                     // goes first
 };
 
