@@ -82,7 +82,7 @@ class Chat {
   }
 
   std::string answer() {
-    auto ids = encode_chat(*session_.tokenizer, *session_.chat_template, input_);
+    auto ids = encode_chat(session_.text(), *session_.chat_template, input_);
     if (!ids.ok()) fail("app", ids.status().message);
     Request request;
     request.prompt = std::move(ids).value();
@@ -90,7 +90,7 @@ class Chat {
     request.max_tokens = session_.max_ctx;
 
     InterruptGuard guard;
-    Detokenizer detokenizer(*session_.tokenizer);
+    Detokenizer detokenizer(session_.text());
     std::string text;
     run_request(*session_.worker, queue_, std::move(request), [&](const StepEvent& event) {
       std::string piece;

@@ -21,11 +21,10 @@ struct Output {
 std::vector<int32_t> encode_prompt(const Session& session, const Options& options,
                                    const std::string& prompt) {
   if (prompt.ends_with(".npy")) return read_ids(prompt, session.vocab_size);
-  if (options.raw || session.chat_template == nullptr)
-    return encode_text(*session.tokenizer, prompt);
+  if (options.raw || session.chat_template == nullptr) return encode_text(session.text(), prompt);
   ChatInput input;
   input.messages.push_back({{"role", "user"}, {"content", prompt}});
-  auto ids = encode_chat(*session.tokenizer, *session.chat_template, input);
+  auto ids = encode_chat(session.text(), *session.chat_template, input);
   if (!ids.ok()) fail("app", ids.status().message);
   return std::move(ids).value();
 }
@@ -72,15 +71,17 @@ int run_generate(Options options, Arguments arguments) {
   request.ignore_eos = options.ignore_eos;
   const size_t n_prompt = request.prompt.size();
   const uint64_t seed = request.sampling.seed;
-  Detokenizer detokenizer(*session->tokenizer);
+  std::optional<Detokenizer> detokenizer;
+  if (!as_ids) detokenizer.emplace(session->text());
   Output output;
   const auto take = [&](const StepEvent& event) {
-    std::string piece;
-    for (int32_t id : event.tokens) piece += detokenizer.push(id);
-    if (event.finish != FinishReason::none) piece += detokenizer.flush();
     output.ids.insert(output.ids.end(), event.tokens.begin(), event.tokens.end());
+    if (as_ids) return true;
+    std::string piece;
+    for (int32_t id : event.tokens) piece += detokenizer->push(id);
+    if (event.finish != FinishReason::none) piece += detokenizer->flush();
     output.text += piece;
-    if (!as_ids && !options.json) print(piece);
+    if (!options.json) print(piece);
     return true;
   };
   const StepEvent last = run_request(*session->worker, queue, std::move(request), take);

@@ -20,6 +20,7 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   auto model = std::make_shared<ModelContext>();
   model->id = session.files.name;
   model->aliases = options.serve.alias;
+  session.text();  // a server without one could serve nothing
   model->tokenizer = session.tokenizer;
   model->chat_template = session.chat_template;
   model->max_ctx = session.max_ctx;

@@ -1,6 +1,7 @@
 #include "app/session.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "app/console.h"
@@ -30,6 +31,10 @@ void add_eos(std::vector<int32_t>& ids, const Json& object, const char* file) {
   if (eos != object.end() && !eos->is_null()) add_ids(ids, *eos, file);
 }
 
+bool has_tokenizer(const ModelFiles& files) {
+  return files.gguf ? files.gguf->has("tokenizer.ggml.model") : !files.tokenizer_json.empty();
+}
+
 std::shared_ptr<const ChatTemplate> load_template(const Options& options, const ModelFiles& files,
                                                   const Tokenizer& tokenizer) {
   std::optional<TemplateSource> source = TemplateSource::of(files);
@@ -44,6 +49,13 @@ std::shared_ptr<const ChatTemplate> load_template(const Options& options, const 
 }
 
 }  // namespace
+
+const Tokenizer& Session::text() const {
+  if (!tokenizer)
+    fail("app", "expected ", files.name,
+         " to have a tokenizer, got none; give token ids (IDS.npy)");
+  return *tokenizer;
+}
 
 std::vector<int32_t> stop_set(const Json& config, const Json& generation_config,
                               const std::vector<int32_t>& tokenizer_ids) {
@@ -63,11 +75,13 @@ std::unique_ptr<Session> load_session(const Options& options, StepSink sink) {
   session->files = open_model(find_model(options.model, this_executable()));
   const ModelFiles& files = session->files;
   Progress progress("Loading " + files.name);
-  session->tokenizer = std::make_shared<Tokenizer>(Tokenizer::of(files));
-  session->chat_template = load_template(options, files, *session->tokenizer);
-  const TextLimits text = {
-      .n_valid = session->tokenizer->vocab_size(),
-      .stop_ids = stop_set(files.config, files.generation_config, session->tokenizer->stop_ids())};
+  TextLimits text{.n_valid = std::numeric_limits<int>::max()};
+  if (has_tokenizer(files)) {
+    session->tokenizer = std::make_shared<Tokenizer>(Tokenizer::of(files));
+    session->chat_template = load_template(options, files, *session->tokenizer);
+    text = {session->tokenizer->vocab_size(), session->tokenizer->stop_ids()};
+  }
+  text.stop_ids = stop_set(files.config, files.generation_config, text.stop_ids);
   // From here on nothing may throw before the worker has loaded: it refers to locals.
   const auto load = [&] {
     return load_engine(files, options.engine, text, [&](double done) { progress.update(done); });

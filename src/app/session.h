@@ -17,11 +17,12 @@ namespace mlxforge {
 
 struct Session {
   ModelFiles files;
-  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<const Tokenizer> tokenizer;         // null: the model has none, ids still work
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   int vocab_size = 0;                                 // ids below it may be in a prompt
   int max_ctx = 0;                                    // tokens, prompt and answer together
-  std::unique_ptr<Worker> worker;                     // goes first
+  const Tokenizer& text() const;   // the tokenizer; throws Error when there is none
+  std::unique_ptr<Worker> worker;  // goes first
 };
 
 // Before any thread starts: chooses where MLX computes. Then load_session, which blocks until the

@@ -15,6 +15,12 @@ mx::Dtype to_mx(cpu::ScaleType type) {
                                         : mx::float32;
 }
 
+DType to_dtype(cpu::ScaleType type) {
+  return type == cpu::ScaleType::f16    ? DType::f16
+         : type == cpu::ScaleType::bf16 ? DType::bf16
+                                        : DType::f32;
+}
+
 mx::Dtype to_mx(cpu::Codes codes) {
   return codes == cpu::Codes::f16    ? mx::float16
          : codes == cpu::Codes::bf16 ? mx::bfloat16
@@ -57,15 +63,16 @@ DenseWeight load_dense(const WeightSource& source, const Format& format, cpu::La
   return dense;
 }
 
-// With Zero::centre, MLX's bias is -2^(bits - 1) * scale, exact in f32.
+// With Zero::centre, MLX's bias is -2^(bits - 1) * scale, exact in f32. Where the checkpoint
+// computes in f32, so do scales and biases: MLX dequantises in their dtype.
 AffineWeight load_affine(const WeightSource& source, const Format& format, cpu::Layout layout,
-                         int n_out, int n_in) {
-  const bool centred = layout.zero == cpu::Zero::centre;
+                         int n_out, int n_in, mx::Dtype act) {
+  const bool centred = layout.zero == cpu::Zero::centre, widen = act == mx::float32;
   const int bits = layout.bits(), n_groups = n_in / layout.group;
-  const mx::Dtype dtype = centred ? mx::float32 : to_mx(layout.scale);
+  const mx::Dtype dtype = widen ? mx::float32 : to_mx(layout.scale);
   AffineWeight affine{blank({n_out, n_in * bits / 32}, mx::uint32), blank({n_out, n_groups}, dtype),
                       blank({n_out, n_groups}, dtype), bits, layout.group};
-  check(!centred || layout.scale == cpu::ScaleType::f16, "centred codes have f16 scales");
+  check(widen || !centred, "centred codes are GGUF's, which computes in f32");
 
   std::vector<uint8_t> codes(n_in);
   std::vector<std::byte> scales(size_t(n_groups) * layout.scale_bytes()), biases(scales.size());
@@ -79,15 +86,18 @@ AffineWeight load_affine(const WeightSource& source, const Format& format, cpu::
     pack_bits(codes, bits, bytes_of(affine.codes) + row * code_bytes);
     std::byte* scale_row = bytes_of(affine.scales) + row * group_bytes;
     std::byte* bias_row = bytes_of(affine.biases) + row * group_bytes;
-    if (!centred) {
+    if (!widen) {
       std::memcpy(scale_row, scales.data(), group_bytes);
       std::memcpy(bias_row, biases.data(), group_bytes);
       continue;
     }
-    auto values = to_floats(DType::f16, scales);
-    std::memcpy(scale_row, values.data(), group_bytes);
-    for (auto& value : values) value *= -static_cast<float>(1 << (bits - 1));
-    std::memcpy(bias_row, values.data(), group_bytes);
+    const auto scale = to_floats(to_dtype(layout.scale), scales);
+    auto bias = centred ? scale : to_floats(to_dtype(layout.scale), biases);
+    if (centred) {
+      for (auto& value : bias) value *= -static_cast<float>(1 << (bits - 1));
+    }
+    std::memcpy(scale_row, scale.data(), group_bytes);
+    std::memcpy(bias_row, bias.data(), group_bytes);
   }
   return affine;
 }
@@ -106,7 +116,7 @@ PackedWeight load_weight(const WeightSource& source, int n_out, int n_in, const 
   } else if (layout.is_float()) {
     packed.form = load_dense(source, format, layout, n_out, n_in);
   } else {
-    packed.form = load_affine(source, format, layout, n_out, n_in);
+    packed.form = load_affine(source, format, layout, n_out, n_in, exec.act);
   }
   return packed;
 }
