@@ -32,7 +32,14 @@ class Server:
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
         self.log = []
         threading.Thread(target=self.read_log, daemon=True).start()
-        self.port = int(wait_for(lambda: self.find(r"listening on http://[^ ]*:(\d+)"), "the port in the log").group(1))
+        try:
+            self.wait_ready()
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def wait_ready(self):
+        self.port = int(wait_for(lambda: self.find(r"listening on http://[^\s]*:(\d+)"), "the port in the log").group(1))
         self.url = f"http://127.0.0.1:{self.port}"
         wait_for(self.is_ready, "the model to load", 60)
 

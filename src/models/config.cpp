@@ -1,7 +1,6 @@
 #include "models/config.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 
@@ -34,10 +33,10 @@ void ConfigReader::mistyped(std::string_view key, std::string_view expected) con
        object_.find(key)->dump().substr(0, 80));
 }
 
-int ConfigReader::integer(std::string_view key) {
+int ConfigReader::integer(std::string_view key, int max) {
   const Json& v = at(key);
-  if (!v.is_number_integer() || v < 1 || v > std::numeric_limits<int>::max()) {
-    mistyped(key, "a positive integer");
+  if (!v.is_number_integer() || v < 1 || v > max) {
+    mistyped(key, str("an integer from 1 to ", max));
   }
   return v.get<int>();
 }

@@ -3,6 +3,7 @@
 // counts as absent.
 #pragma once
 
+#include <climits>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ class ConfigReader {
   ConfigReader(const Json& object, std::string name);
 
   bool has(std::string_view key) const;
-  int integer(std::string_view key);  // positive
+  int integer(std::string_view key, int max = INT_MAX);  // from 1 to max
   int integer_or(std::string_view key, int absent);
   double number(std::string_view key);  // finite
   double number_or(std::string_view key, double absent);

@@ -8,6 +8,10 @@
 namespace mlxforge {
 namespace {
 
+// Far beyond any model; a larger number is a broken file, and would be allocated for before a
+// tensor is missed.
+constexpr int kMaxLayers = 2048, kMaxHeadDim = 4096;
+
 // Keys that say nothing about the forward pass: bookkeeping, training and generation settings.
 void ignore_inert(ConfigReader& config) {
   config.ignore({"architectures",
@@ -34,11 +38,10 @@ void ignore_inert(ConfigReader& config) {
                  "num_logits_to_keep"});
 }
 
+// The family is SwiGLU throughout; mlx-lm, our oracle, has no other activation for it.
 Activation activation(const std::string& name) {
   if (name == "silu" || name == "swish") return Activation::silu;
-  if (name == "gelu") return Activation::gelu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::gelu_tanh;
-  fail("models", "expected hidden_act silu, gelu or gelu_pytorch_tanh, got '", name, "'");
+  fail("models", "expected hidden_act silu, got '", name, "'");
 }
 
 AttentionShape attention_shape(ConfigReader& config, int d_model) {
@@ -53,7 +56,9 @@ AttentionShape attention_shape(ConfigReader& config, int d_model) {
          " and ", n_q);
   }
   const int d = config.integer_or("head_dim", d_model / n_q);
-  if (d % 2 != 0) fail("models", "expected an even head_dim, got ", d);
+  if (d % 2 != 0 || d > kMaxHeadDim) {
+    fail("models", "expected an even head_dim of at most ", kMaxHeadDim, ", got ", d);
+  }
   return {.n_q = n_q, .n_kv = n_kv, .d_k = d, .d_v = d};
 }
 
@@ -89,7 +94,7 @@ ModelSpec llama_like(ConfigReader& config, bool window_everywhere) {
   if (config.has("tie_word_embeddings"))
     spec.tied = config.boolean_or("tie_word_embeddings", false);
 
-  const int n_layers = config.integer("num_hidden_layers");
+  const int n_layers = config.integer("num_hidden_layers", kMaxLayers);
   LayerSpec layer;
   auto& attention = layer.attention;
   attention.shape = attention_shape(config, spec.d_model);
