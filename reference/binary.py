@@ -11,8 +11,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def binary_path():
-    """MLXFORGE_BIN, else the one that `make build` leaves."""
-    return Path(os.environ.get("MLXFORGE_BIN", ROOT / "build" / "bin" / "mlxforge"))
+    """MLXFORGE_BIN, else the one in the build folder, which ctest names in MLXFORGE_BUILD."""
+    build = os.environ.get("MLXFORGE_BUILD", ROOT / "build")
+    return Path(os.environ.get("MLXFORGE_BIN", Path(build) / "bin" / "mlxforge"))
 
 
 def run(*args, timeout=600, check=True, **kw):
