@@ -6,6 +6,7 @@
     smollm2.json           texts -> ids of SmolLM2's GGUF vocabulary, its pipeline put together here       (tokenizers)
     jinja.json             templates and inputs -> prompt, or the message they raise        (transformers, jinja2)
     chats.json             tokenizer, template, input -> prompt and ids                                    (transformers)
+    utf8.json              bytes -> text                                                          (bytes.decode, "replace")
 
     make_text_fixtures.py SMOLLM2.gguf [OUT_DIR]
 """
@@ -158,6 +159,13 @@ def smollm2(rng):
     return encodings(tokenizer, rng)
 
 
+def utf8_cases(rng):
+    edges = [0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5, 0xFF]
+    for _ in range(300):
+        data = bytes(rng.choices(edges, k=rng.randint(1, 6)))
+        yield {"bytes": list(data), "text": data.decode("utf-8", "replace")}
+
+
 def hugging_face(tokenizer, **names):
     return PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(tokenizer.to_str()), **names)
 
@@ -195,7 +203,10 @@ def chat_result(model, messages, kwargs):
     except jinja2.exceptions.UndefinedError:  # a turn without content; mlxforge then tries an empty one
         return chat_result(model, [{**m, "content": m.get("content") or ""} for m in messages], kwargs)
     except jinja2.exceptions.TemplateError as error:
-        return {"error": str(error)}
+        if "No system turn" not in str(error):
+            return {"error": str(error)}
+        system, user, *rest = messages  # mlxforge folds what such a template refuses
+        return chat_result(model, [{**user, "content": system["content"] + "\n\n" + user["content"]}, *rest], kwargs)
 
 
 def write(name, value):
@@ -230,6 +241,7 @@ def main():
     result["spm"]["sentencepiece"] = [{"text": t, "ids": spm.encode(t)} for t in pieces if t]
     write("encodings.json", result)
     write("smollm2.json", smollm2(rng))
+    write("utf8.json", list(utf8_cases(rng)))
     write("jinja.json", list(jinja_cases()))
     write("chats.json", list(chat_cases(made)))
 

@@ -149,8 +149,9 @@ fn sentence_piece(vocab: &GgufVocab) -> Result<tokenizers::Tokenizer> {
     let byte_fallback = ids.contains_key("<0x00>");
     let merges = merges_from_scores(vocab, &ids);
     let mut builder = BPE::builder().vocab_and_merges(ids, merges).fuse_unk(true);
-    let unknown = usize::try_from(vocab.unknown_id).ok().and_then(|id| vocab.tokens.get(id));
-    if let Some(token) = unknown {
+    let by_type = || vocab.types.iter().position(|kind| *kind == UNKNOWN);
+    let unknown = usize::try_from(vocab.unknown_id).ok().or_else(by_type);
+    if let Some(token) = unknown.and_then(|id| vocab.tokens.get(id)) {
         builder = builder.unk_token(token.clone());
     }
     let mut tokenizer = tokenizers::Tokenizer::new(builder.byte_fallback(byte_fallback).build()?);

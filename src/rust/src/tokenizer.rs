@@ -15,6 +15,7 @@ pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     finder: AddedVocabulary, // inner's, but it finds special tokens too
     special: HashSet<u32>,
+    special_are_normalized: bool, // at least one: it is looked for in normalized text
     /// The pre-tokenizer of a text that does not begin the prompt: prepend_scheme "first" is "never".
     pre_tokenizer_later: Option<PreTokenizerWrapper>,
 }
@@ -27,9 +28,11 @@ impl Tokenizer {
         let finder = inner.get_added_vocabulary().clone();
         inner.set_encode_special_tokens(true);
         let added = inner.get_added_vocabulary().get_added_tokens_decoder();
-        let special = added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
+        let specials = || added.iter().filter(|(_, token)| token.special);
+        let special = specials().map(|(id, _)| *id).collect();
+        let special_are_normalized = specials().any(|(_, token)| token.normalized);
         let pre_tokenizer_later = inner.get_pre_tokenizer().map(without_first).transpose()?;
-        Ok(Self { inner, finder, special, pre_tokenizer_later })
+        Ok(Self { inner, finder, special, special_are_normalized, pre_tokenizer_later })
     }
 
     pub fn from_json(json: &str, declared: &[DeclaredToken]) -> Result<Self> {
@@ -73,7 +76,8 @@ impl Tokenizer {
 
     pub fn specials(&self, text: &str) -> Result<Vec<Span>> {
         guard(|| {
-            let found = self.finder.extract_and_normalize(self.inner.get_normalizer(), text);
+            let normalizer = self.inner.get_normalizer().filter(|_| self.special_are_normalized);
+            let found = self.finder.extract_and_normalize(normalizer, text);
             let splits = found.get_splits(OffsetReferential::Original, OffsetType::Byte);
             let span = |(_, (begin, end), tokens): (&str, (usize, usize), &Option<Vec<Token>>)| {
                 let id = tokens.as_ref()?.first()?.id;
