@@ -52,7 +52,8 @@ HttpReply error_reply(const Status& status) {
 }
 
 HttpReply plain_error(int http_status, const std::string& message, const char* code) {
-  return {.status = http_status, .body = to_text(body(message, "invalid_request_error", "", code))};
+  const char* type = http_status < 500 ? "invalid_request_error" : "server_error";
+  return {.status = http_status, .body = to_text(body(message, type, "", code))};
 }
 
 }  // namespace mlxforge

@@ -160,7 +160,8 @@ Status check_model(const std::string& name, const ModelContext& model) {
 Result<Request> engine_request(const GenerationParams& params, std::vector<int32_t> prompt,
                                const ModelContext& model) {
   if (prompt.empty()) return Status::invalid("the prompt must not be empty", "prompt");
-  if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok()) return status;
+  if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok())
+    return status;
   if (Status status = check_ids(prompt, model.vocab_size, "prompt"); !status.ok()) return status;
   const int max_tokens =
       params.max_completion_tokens.value_or(params.max_tokens.value_or(kWholeContext));

@@ -13,9 +13,9 @@ namespace mlxforge {
 using OrderedJson = nlohmann::ordered_json;
 
 // Deeper documents would overflow the stack of those who walk them (templates, schema compilers).
-inline constexpr int kMaxRequestDepth = 64;
+inline constexpr size_t kMaxRequestDepth = 64;
 // Finding a key takes time linear in their number.
-inline constexpr int kMaxObjectKeys = 2048;
+inline constexpr size_t kMaxObjectKeys = 2048;
 
 // A request's body: a JSON object in UTF-8, within both limits. Of equal keys the
 // last one counts. The message of a failure never repeats the body's bytes.

@@ -5,7 +5,7 @@
 namespace mlxforge {
 namespace {
 
-std::string nested(int depth) {
+std::string nested(size_t depth) {
   return "{\"x\":" + std::string(depth, '[') + std::string(depth, ']') + "}";
 }
 
@@ -18,6 +18,10 @@ TEST(Json, RefusesWhatIsNoObjectOfJson) {
     EXPECT_EQ(json.status().code, Code::invalid_request);
     EXPECT_EQ(json.status().param, "body");
   }
+  using namespace std::string_literals;
+  for (const std::string& body : {"{}\0"s, "{}\0x"s, "\0{}"s, "{\"a\":\"\0\"}"s})
+    EXPECT_FALSE(parse_body(body).ok()) << "NUL bytes";
+  EXPECT_TRUE(parse_body(R"({"a":"\u0000"})").ok());
 }
 
 TEST(Json, NeverRepeatsBytesOfTheBody) {
@@ -44,9 +48,9 @@ TEST(Json, BracketsInStringsAreNotDepth) {
 }
 
 TEST(Json, CapsTheKeysOfAnObject) {
-  const auto with_keys = [](int n) {
+  const auto with_keys = [](size_t n) {
     std::string body = "{\"a\":{\"b\":1},\"x\":{";
-    for (int i = 0; i < n; ++i) body += str(i ? "," : "", "\"k", i, "\":{}");
+    for (size_t i = 0; i < n; ++i) body += str(i ? "," : "", "\"k", i, "\":{}");
     return body + "}}";
   };
   EXPECT_TRUE(parse_body(with_keys(kMaxObjectKeys)).ok());

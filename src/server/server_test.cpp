@@ -191,13 +191,13 @@ TEST(Server, ASlowReaderLosesItsRequestAndBlocksNobody) {
 
 TEST(Server, AReaderThatTakesNothingIsClosed) {
   Script big;
-  big.steps.assign(3000, std::vector<int32_t>(1000, 'x'));
+  big.steps.assign(500, std::vector<int32_t>(50'000, 'x'));
   TestServer test(always(big), {.pending_tokens = 1 << 30, .write = milliseconds(200)},
                   {.max_ctx = 1 << 24});
   HttpClient slow(test.port, 4096);
   slow.send_post(kChat, chat_body(kStream));
   ASSERT_TRUE(eventually([&] { return test.engine->active() == 1; }));
-  test.engine->run(microseconds(1000));
+  test.engine->run(microseconds(5000));
   EXPECT_TRUE(eventually([&] { return test.engine->active() == 0; }));
 }
 
@@ -478,12 +478,24 @@ TEST(Server, AFailedRowConcernsNobodyElseAndAFailedEngineTellsEverybody) {
   EXPECT_EQ(after.post(kChat, chat_body()).status, 503);
 }
 
+TEST(Server, AnExceptionConcernsItsRequestOnly) {
+  std::atomic<int> asked = 0;
+  TestServer test([&](const Request&) {
+    if (asked++ == 0) throw CheckFailure("injected");
+    return say("fine");
+  });
+  test.engine->run(microseconds(100));
+  HttpClient client(test.port);
+  EXPECT_EQ(client.post(kChat, chat_body()).status, 500);
+  test.expect_alive();
+}
+
 TEST(Server, AHandlerPoolBusyWithALongPromptHoldsUpNoStream) {
   TestServer test(always(say(std::string(200, 'x'))), {}, {.max_ctx = 1 << 24});
   HttpClient streaming(test.port), heavy1(test.port), heavy2(test.port);
   streaming.send_post(kChat, chat_body(kStream));
   ASSERT_TRUE(eventually([&] { return test.engine->active() == 1; }));
-  const std::string body = "{\"prompt\":\"" + std::string(2 << 20, 'a') + "\",\"max_tokens\":1}";
+  const std::string body = "{\"prompt\":\"" + std::string(512 << 10, 'a') + "\",\"max_tokens\":1}";
   heavy1.send_post("/v1/completions", body);
   heavy2.send_post("/v1/completions", body);
   test.engine->run(microseconds(10));

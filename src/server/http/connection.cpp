@@ -44,6 +44,8 @@ asio::awaitable<void> Connection::run() {
     }
     co_await linger();
   } catch (const boost::system::system_error&) {  // reset while we wrote: nothing to tell anybody
+  } catch (const std::exception& e) {
+    log_error("[server] a connection failed: ", e.what());
   }
   watchdog_.stop();
 }
@@ -76,11 +78,22 @@ asio::awaitable<bool> Connection::exchange() {
 
 asio::awaitable<void> Connection::serve_guarded(const HttpRequest& request, ResponseWriter& out) {
   try {
-    co_await serve_(request, out);
-  } catch (const boost::system::system_error&) {  // the peer is gone, or this was cancelled because
-                                                  // it is
+    co_await serve_or_fail(request, out);
+  } catch (const boost::system::system_error&) {  // the peer is gone, or this was cancelled for it
     out.close_after();
   }
+}
+
+asio::awaitable<void> Connection::serve_or_fail(const HttpRequest& request, ResponseWriter& out) {
+  try {
+    co_return co_await serve_(request, out);
+  } catch (const boost::system::system_error&) {
+    throw;
+  } catch (const std::exception& e) {
+    log_error("[server] a request failed: ", e.what());
+  }
+  out.close_after();
+  if (!out.started()) co_await out.reply(refuse_(500, "the server failed at this request"));
 }
 
 // Bytes that arrive meanwhile belong to the next request. A client that sends more of them than the

@@ -19,8 +19,8 @@
 namespace mlxforge {
 
 using Serve = std::function<boost::asio::awaitable<void>(const HttpRequest&, ResponseWriter&)>;
-// The reply to a request that HTTP itself refuses (400, 413, 431); the connection is closed after
-// it.
+// The reply to a request that HTTP itself refuses (400, 413, 431) or whose answer ended in an
+// exception (500); the connection is closed after it.
 using Refuse = std::function<HttpReply(int status, const char* message)>;
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -41,6 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<bool> exchange();  // one request and its answer; false: no further one
   boost::asio::awaitable<std::variant<Gone, HttpReply, Incoming>> read_request();
   boost::asio::awaitable<void> serve_guarded(const HttpRequest& request, ResponseWriter& writer);
+  boost::asio::awaitable<void> serve_or_fail(const HttpRequest& request, ResponseWriter& writer);
   boost::asio::awaitable<void> peer_gone();
   boost::asio::awaitable<void> linger();
   void arm(std::chrono::milliseconds time) { watchdog_.arm(time, shared_from_this()); }
