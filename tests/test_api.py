@@ -75,7 +75,7 @@ def test_broken_messages(server, messages, param):
 
 FIELDS = [
     ("stream", "yes"), ("stream", 1), ("max_tokens", "10"), ("max_tokens", 0), ("max_tokens", -5), ("max_tokens", 1.5),
-    ("max_completion_tokens", 0), ("max_tokens", 10**30), ("temperature", -0.1), ("temperature", "hot"), ("temperature", True),
+    ("max_completion_tokens", 0), ("temperature", -0.1), ("temperature", "hot"), ("temperature", True),
     ("top_p", -0.1), ("top_p", 1.1), ("min_p", 2), ("top_k", -2), ("top_k", 1.5), ("min_tokens", -1), ("seed", "x"), ("seed", 1e300),
     ("stop", ""), ("stop", [""]), ("stop", ["a", "b", "c", "d", "e"]), ("stop", 5), ("stop", [5]), ("stop_token_ids", [999999]),
     ("stop_token_ids", [-1]), ("stop_token_ids", "x"), ("ignore_eos", "x"), ("stream_options", 5), ("stream_options", {"include_usage": "x"}),
