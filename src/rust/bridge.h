@@ -1,8 +1,9 @@
-// The Rust libraries as C++ sees them: mlxforge::rs::Tokenizer (tokenizers) and mlxforge::rs::Template
-// (minijinja), each in a rust::Box that owns it. Their functions are listed in src/rust/src/lib.rs and
-// may be called from any thread. Text given to them must be UTF-8.
+// The Rust libraries as C++ sees them: mlxforge::rs::Tokenizer (tokenizers) and
+// mlxforge::rs::Template (minijinja), each in a rust::Box that owns it. Their functions are listed
+// in src/rust/src/lib.rs and may be called from any thread. Text given to them must be UTF-8.
 //
-// They report failures as rust::Error; call them through checked(), which makes that an Error of ours.
+// They report failures as rust::Error; call them through checked(), which makes that an Error of
+// ours.
 #pragma once
 
 #include <stdexcept>
@@ -14,8 +15,8 @@
 
 namespace mlxforge {
 
-// checked("text", "tokenizer.json", [&] { return rs::tokenizer_from_json(...); }) returns what the call
-// returns, or throws Error("[text] tokenizer.json: <its message>").
+// checked("text", "tokenizer.json", [&] { return rs::tokenizer_from_json(...); }) returns what the
+// call returns, or throws Error("[text] tokenizer.json: <its message>").
 template <class Call>
 auto checked(std::string_view module, std::string_view what, Call call) {
   try {

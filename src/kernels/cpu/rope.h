@@ -44,7 +44,7 @@ struct RopeAppendArgs {
   const int32_t* positions = nullptr;  // (T)
   const int32_t* slots =
       nullptr;         // (T) where token t's k and v go, each in [0, kv.n_slots), no two equal
-  KvView kv = {};           // written: round to nearest even
+  KvView kv = {};      // written: round to nearest even
   float* q = nullptr;  // out (T, n_q, d_k)
 };
 
