@@ -1,6 +1,7 @@
 #include "kernels/eager.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/pack.h"
@@ -40,6 +41,29 @@ cpu::Round rounding(const Exec& exec) {
   return exec.act == mx::float16    ? cpu::Round::f16
          : exec.act == mx::bfloat16 ? cpu::Round::bf16
                                     : cpu::Round::none;
+}
+
+float to_bf16(float x) {
+  uint32_t bits = std::bit_cast<uint32_t>(x);
+  if (x != x) return x;
+  bits += 0x7fff + (bits >> 16 & 1);  // to nearest, ties to even
+  return std::bit_cast<float>(bits & 0xffff0000);
+}
+
+// In exact arithmetic every op's output lies on the grid of the checkpoint's float dtype, as in
+// mlx-lm. linear() does it itself.
+void round_to_grid(const Exec& exec, mx::array& array) {
+  float* const values = array.data<float>();
+  switch (rounding(exec)) {
+    case cpu::Round::none:
+      return;
+    case cpu::Round::f16:
+      std::for_each_n(values, array.size(), [](float& v) { v = static_cast<_Float16>(v); });
+      return;
+    case cpu::Round::bf16:
+      std::for_each_n(values, array.size(), [](float& v) { v = to_bf16(v); });
+      return;
+  }
 }
 
 cpu::KvView view(const KvPool& pool) {
@@ -93,6 +117,7 @@ mx::array run_embed(const Exec& exec, const mx::array& tokens, const PackedWeigh
   cpu::embed_rows(panels(table), tokens.data<int32_t>(), tokens.shape(0), x.data<float>(),
                   *exec.pool);
   if (scale != 1) std::for_each_n(x.data<float>(), x.size(), [&](float& v) { v *= scale; });
+  round_to_grid(exec, x);
   return x;
 }
 
@@ -112,6 +137,7 @@ mx::array run_rope_append(const Exec& exec, const mx::array& qkv, const Attentio
                     .kv = view(pool),
                     .q = q.data<float>()},
                    *exec.pool);
+  round_to_grid(exec, q);
   return q;
 }
 
@@ -132,6 +158,7 @@ mx::array run_attention(const Exec& exec, const mx::array& q, const KvPool& pool
   scratch.reserve(cpu::attention_scratch_bytes(args, exec.pool->size()));
   args.scratch = scratch.data();
   cpu::paged_attention(args, *exec.pool);
+  round_to_grid(exec, out);
   return out;
 }
 

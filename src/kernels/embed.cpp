@@ -13,8 +13,11 @@ mx::array embed_reference(const Exec& exec, const mx::array& tokens, const Packe
       return mx::take(dense->w, tokens, 0);
     }
     const auto& affine = std::get<AffineWeight>(table.form);
-    return mx::dequantize(mx::take(affine.codes, tokens, 0), mx::take(affine.scales, tokens, 0),
-                          mx::take(affine.biases, tokens, 0), affine.group, affine.bits);
+    const auto rows_of = [&](const mx::array& a) {
+      return mx::astype(mx::take(a, tokens, 0), exec.act);
+    };
+    return mx::dequantize(mx::take(affine.codes, tokens, 0), rows_of(affine.scales),
+                          rows_of(affine.biases), affine.group, affine.bits);
   }();
   const auto x = mx::astype(rows, exec.act);
   return scale == 1 ? x : x * mx::array(scale, exec.act);
