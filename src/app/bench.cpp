@@ -199,9 +199,10 @@ std::string table_line(const nlohmann::ordered_json& r) {
 
 }  // namespace
 
-int run_bench(Options options, Arguments) {
+int run_bench(const Options& options, Arguments) {
   prepare_device(options);
-  const std::unique_ptr<Session> session = load_session(options, [](std::vector<StepEvent>) {});
+  const std::unique_ptr<Session> session =
+      load_session(options, [](const std::vector<StepEvent>&) {});
   const Machine machine = measure_machine(options.engine);
   if (!options.json)
     print(" batch  prefill tok/s  of peak   decode tok/s     GB/s  of memory  RSS MB  logits\n");

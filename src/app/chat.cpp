@@ -113,7 +113,7 @@ class Chat {
 
 }  // namespace
 
-int run_chat(Options options, Arguments) {
+int run_chat(const Options& options, Arguments) {
   StepQueue queue;
   prepare_device(options);
   const std::unique_ptr<Session> session = load_session(options, queue.sink());

@@ -19,18 +19,18 @@ struct Command {
   std::string_view about;
   size_t required = 0;  // arguments after MODEL
   size_t optional = 0;
-  int (*run)(Options options, Arguments arguments) = nullptr;
+  int (*run)(const Options& options, Arguments arguments) = nullptr;
 };
 
 std::span<const Command> commands();
 const Command* find_command(std::string_view name);  // null when there is none
 
-int run_serve(Options options, Arguments arguments);
-int run_generate(Options options, Arguments arguments);
-int run_chat(Options options, Arguments arguments);
-int run_bench(Options options, Arguments arguments);
-int run_inspect(Options options, Arguments arguments);
-int run_dump_weights(Options options, Arguments arguments);
-int run_logits(Options options, Arguments arguments);
+int run_serve(const Options& options, Arguments arguments);
+int run_generate(const Options& options, Arguments arguments);
+int run_chat(const Options& options, Arguments arguments);
+int run_bench(const Options& options, Arguments arguments);
+int run_inspect(const Options& options, Arguments arguments);
+int run_dump_weights(const Options& options, Arguments arguments);
+int run_logits(const Options& options, Arguments arguments);
 
 }  // namespace mlxforge

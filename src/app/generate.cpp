@@ -56,7 +56,7 @@ std::string json_line(const Session& session, const Output& output, bool as_ids,
 
 }  // namespace
 
-int run_generate(Options options, Arguments arguments) {
+int run_generate(const Options& options, Arguments arguments) {
   const std::string& prompt = arguments[0];
   const bool as_ids = prompt.ends_with(".npy");
   const int n = arguments.size() > 1 ? parse_count(arguments[1], "N") : 256;

@@ -68,7 +68,7 @@ int refuse_unusable(const WeightFiles& weights) {
 
 }  // namespace
 
-int run_inspect(Options options, Arguments) {
+int run_inspect(const Options& options, Arguments) {
   const ModelFiles files = open_model(find_model(options.model, this_executable()));
   if (options.weights)
     for (const TensorView& tensor : files.weights.tensors()) print(tensor_line(tensor));
@@ -78,9 +78,10 @@ int run_inspect(Options options, Arguments) {
   return refuse_unusable(files.weights);
 }
 
-int run_dump_weights(Options options, Arguments arguments) {
-  options.weights = true;
-  return run_inspect(std::move(options), arguments);
+int run_dump_weights(const Options& options, Arguments arguments) {
+  Options with_weights = options;
+  with_weights.weights = true;
+  return run_inspect(with_weights, arguments);
 }
 
 }  // namespace mlxforge

@@ -5,11 +5,12 @@
 
 namespace mlxforge {
 
-int run_logits(Options options, Arguments) {
+int run_logits(const Options& options, Arguments) {
   if (options.ids.empty() || options.out.empty())
     throw UsageError("logits needs --ids IDS.npy and --out LOGITS.npy");
   prepare_device(options);
-  const std::unique_ptr<Session> session = load_session(options, [](std::vector<StepEvent>) {});
+  const std::unique_ptr<Session> session =
+      load_session(options, [](const std::vector<StepEvent>&) {});
   const std::vector<int32_t> ids = read_ids(options.ids, session->vocab_size);
   NpyWriter writer(options.out, static_cast<int64_t>(ids.size()), session->vocab_size);
   const auto write = [&](const float* rows, int n) {

@@ -5,11 +5,11 @@ namespace mlxforge {
 namespace {
 
 int run(const std::vector<std::string>& words) {
-  auto parsed = parse_command_line(words);
+  const auto parsed = parse_command_line(words);
   if (const auto* message = std::get_if<Message>(&parsed)) return print(message->text);
-  auto& call = std::get<Invocation>(parsed);
+  const auto& call = std::get<Invocation>(parsed);
   log_to_stderr(call.options.log_level);
-  return call.command->run(std::move(call.options), call.arguments);
+  return call.command->run(call.options, call.arguments);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
 
 }  // namespace
 
-int run_serve(Options options, Arguments) {
+int run_serve(const Options& options, Arguments) {
   prepare_device(options);
   Server server(server_options(options));
   server.start();
