@@ -195,7 +195,8 @@ TEST(Tokenizer, BothFormsOfMergesGiveTheSameIds) {  // case 21
     merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
   const Tokenizer strings = Tokenizer::from_json(json.dump());
   const Tokenizer pairs = from_json_fixture("llama3");
-  for (const auto& t : fixture_json("encodings.json")["llama3"]["texts"])
+  const OrderedJson all1 = fixture_json("encodings.json");
+  for (const auto& t : all1["llama3"]["texts"])
     EXPECT_EQ(strings.encode(t["text"].get<std::string>()),
               pairs.encode(t["text"].get<std::string>()));
 }
