@@ -29,10 +29,10 @@ def test_examples_give_their_printed_output(smollm2_path):
     with Server(smollm2_path) as server:
         here = f"127.0.0.1:{server.port}"
         curl, printed = example_and_output("sh", "json", "curl")
-        got = subprocess.run(["sh", "-c", curl.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=120)
+        got = subprocess.run(["sh", "-c", curl.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=600)
         assert without_what_varies(json.loads(got.stdout)) == without_what_varies(json.loads(printed)), got
         code, printed = example_and_output("python", "text", "OpenAI(")
-        got = subprocess.run([sys.executable, "-c", code.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=120)
+        got = subprocess.run([sys.executable, "-c", code.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=600)
         assert got.stdout == printed, got.stderr
 
 
