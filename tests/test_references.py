@@ -16,7 +16,7 @@ def test_fixtures_regenerate(build, family):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("seed", range(1000, 1020))
+@pytest.mark.parametrize("seed", range(1000, 1005))
 def test_random_configs(tmp_path, seed):
     _, what, fault = stress.run_case(seed, tmp_path / "model")
     assert fault is None, f"{what}: {fault}"
