@@ -13,8 +13,10 @@
 // multiply-adds. A row with NaN or infinity in it gives NaN or infinity in that row alone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/threads.h"
 #include "kernels/cpu/aligned.h"
@@ -57,10 +59,16 @@ struct LinearArgs {
   Isa isa = cpu::isa();
 };
 
-// Scratch of linear(): the prepared activations. One per thread that calls linear(); it grows
-// before any kernel starts.
+// Scratch of linear(). One per thread that calls linear(); it grows before any kernel starts.
 struct Workspace {
+  // The chunks that one thread begins with, neighbours in memory; threads that are done take from
+  // the others.
+  struct alignas(64) Share {
+    std::atomic<int> next;
+    int end;
+  };
   AlignedBuffer activations;
+  std::vector<Share> shares;
 };
 
 // Runs on the pool's threads; the caller is one of them. CHECKs the shapes before it starts.

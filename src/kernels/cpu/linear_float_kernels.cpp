@@ -8,22 +8,41 @@ namespace {
 
 constexpr int kTileRows = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 4;
 
-// How 16 weights of one k are read.
-struct WeightsF32 {
-  static MLXFORGE_INLINE F32 load16(Bytes p, int at) {
-    return load(reinterpret_cast<const float*>(p) + at);
+// How the 16 weights of a k are read: from the panel, with memory asked for them some lines ahead,
+// or from a block that was converted before.
+struct Converted {
+  static constexpr int kBytes = 4;
+  static constexpr bool kStream = false;
+  static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
+    return load(reinterpret_cast<const float*>(p) + i);
   }
 };
-struct WeightsF16 {
-  static MLXFORGE_INLINE F32 load16(Bytes p, int at) {
-    return load_f16(reinterpret_cast<const uint16_t*>(p) + at);
+struct PanelF32 : Converted {
+  static constexpr bool kStream = true;
+};
+struct PanelF16 {
+  static constexpr int kBytes = 2;
+  static constexpr bool kStream = true;
+  static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
+    return load_f16(reinterpret_cast<const uint16_t*>(p) + i);
   }
 };
-struct WeightsBF16 {
-  static MLXFORGE_INLINE F32 load16(Bytes p, int at) {
-    return load_bf16(reinterpret_cast<const uint16_t*>(p) + at);
+struct PanelBF16 {
+  static constexpr int kBytes = 2;
+  static constexpr bool kStream = true;
+  static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
+    return load_bf16(reinterpret_cast<const uint16_t*>(p) + i);
   }
 };
+
+constexpr int kStep = 4;  // k per turn of the inner loop
+
+// Asks for the weights of kStep k, 2 KiB ahead.
+template <class Weights>
+MLXFORGE_INLINE void fetch(Bytes w) {
+  unroll<kStep * kPanelRows * Weights::kBytes / 64>(
+      [&](auto line) { __builtin_prefetch(w + 2048 + 64 * line); });
+}
 
 // R rows times n k of one panel.
 template <class Weights, int R>
@@ -32,44 +51,67 @@ void tile(Bytes w, int n, const ActBlockF* a, float* acc) {
   unroll<R>([&](auto r) {
     unroll<kVecs>([&](auto v) { sums[r][v] = load(acc + r * kPanelRows + v * kLanes); });
   });
-  for (int k = 0; k < n; ++k) {
+  const auto add = [&](int k) {
     F32 x[kVecs];
-    unroll<kVecs>([&](auto v) { x[v] = Weights::load16(w, k * kPanelRows + v * kLanes); });
+    unroll<kVecs>([&](auto v) { x[v] = Weights::load_at(w, k * kPanelRows + v * kLanes); });
     unroll<R>([&](auto r) {
       const F32 y = splat(a[r].x[k]);
       unroll<kVecs>([&](auto v) { sums[r][v] = fma(x[v], y, sums[r][v]); });
     });
+  };
+  int k = 0;
+  for (; k + kStep <= n; k += kStep) {
+    if constexpr (Weights::kStream) fetch<Weights>(w + k * kPanelRows * Weights::kBytes);
+    unroll<kStep>([&](auto i) { add(k + i); });
   }
+  for (; k < n; ++k) add(k);
   unroll<R>([&](auto r) {
     unroll<kVecs>([&](auto v) { store(acc + r * kPanelRows + v * kLanes, sums[r][v]); });
   });
 }
 
-template <class Weights>
-void tiles(Bytes w, int n, const Product& p, int block) {
-  const int t0 = p.rows.begin, n_blocks = (p.n_in + kFloatBlock - 1) / kFloatBlock;
+// All rows times a block of up to 64 k of each panel, w(i) being panel i's; the panels take a tile
+// of rows while it is near.
+template <class Weights, class W>
+void tiles(const Product& p, int n, int block, W w) {
+  const int t0 = p.rows.begin, n_rows = p.rows.end - t0,
+            n_blocks = (p.n_in + kFloatBlock - 1) / kFloatBlock;
   const ActBlockF* a =
       p.act.f32 + p.act.first(t0, n_blocks) + static_cast<ptrdiff_t>(block) * p.act.stride(t0);
-  for_tiles<kTileRows>(p.rows.end - p.rows.begin, [&](auto rows, int t) {
-    tile<Weights, rows>(w, n, a + t, p.out + t * kPanelRows);
+  for_tiles<kTileRows>(n_rows, [&](auto rows, int t) {
+    for (int i = 0; i < p.n_panels; ++i)
+      tile<Weights, rows>(w(i), n, a + t, p.out + (i * n_rows + t) * kPanelRows);
   });
 }
 
-// n k of a float panel; converted once where several tiles read it.
-template <class Weights>
-void float_block(const Product& p, Bytes w, int n, int block) {
-  if (p.rows.end - p.rows.begin <= kTileRows) return tiles<Weights>(w, n, p, block);
-  alignas(64) float wide[kFloatBlock * kPanelRows];
-  for (int i = 0; i < n * kPanelRows; i += kLanes) store(wide + i, Weights::load16(w, i));
-  tiles<WeightsF32>(reinterpret_cast<Bytes>(wide), n, p, block);
-}
+using Wide = float[kFloatBlock * kPanelRows];  // a block of one panel as f32
 
 template <class Weights>
+void convert(Bytes w, int n, float* out) {
+  for (int k = 0; k < n; ++k) {
+    if (k % kStep == 0) fetch<Weights>(w + k * kPanelRows * Weights::kBytes);
+    for (int i = k * kPanelRows; i < (k + 1) * kPanelRows; i += kLanes)
+      store(out + i, Weights::load_at(w, i));
+  }
+}
+
+// Converted once where several tiles read it; else read where it is.
+template <class Weights>
 void multiply_floats(const Product& p) {
-  const int bytes = p.layout->bits() / 8;
-  for (int k = 0; k < p.n_in; k += kFloatBlock)
-    float_block<Weights>(p, p.panel + static_cast<ptrdiff_t>(k) * kPanelRows * bytes,
-                         p.n_in - k < kFloatBlock ? p.n_in - k : kFloatBlock, k / kFloatBlock);
+  alignas(64) Wide wide[kMaxPanels];
+  for (int k = 0; k < p.n_in; k += kFloatBlock) {
+    const int n = p.n_in - k < kFloatBlock ? p.n_in - k : kFloatBlock;
+    const auto at = [&](int i) {
+      return p.panels + p.panel_bytes * i + static_cast<size_t>(k) * kPanelRows * Weights::kBytes;
+    };
+    if (p.rows.end - p.rows.begin <= kTileRows) {
+      tiles<Weights>(p, n, k / kFloatBlock, at);
+    } else {
+      for (int i = 0; i < p.n_panels; ++i) convert<Weights>(at(i), n, wide[i]);
+      tiles<Converted>(p, n, k / kFloatBlock,
+                       [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
+    }
+  }
 }
 
 // The 32 k of a sub-block as f32, k-major: scale * (code - centre), or scale * code + bias, rounded
@@ -95,30 +137,32 @@ void dequantise(const Layout& w, const Head& head, Bytes sub, float* out) {
 void multiply_codes(const Product& p,
                     void (*dequantise_sub)(const Layout&, const Head&, Bytes, float*)) {
   const Layout& w = *p.layout;
-  alignas(64) float wide[kFloatBlock * kPanelRows];
+  alignas(64) Wide wide[kMaxPanels];
   for (int k = 0; k < p.n_in; k += kSub) {
-    Bytes block = p.panel + static_cast<ptrdiff_t>(block_bytes(w)) * (k / w.group);
-    Bytes sub =
-        block + head_bytes(w) + static_cast<ptrdiff_t>(sub_bytes(w.bits())) * (k % w.group / kSub);
-    dequantise_sub(w, load_head(w, block), sub, wide + k % kFloatBlock * kPanelRows);
+    for (int i = 0; i < p.n_panels; ++i) {
+      Bytes block = p.panels + p.panel_bytes * i + block_bytes(w) * (k / w.group);
+      Bytes sub = block + head_bytes(w) + sub_bytes(w.bits()) * (k % w.group / kSub);
+      dequantise_sub(w, load_head(w, block), sub, wide[i] + k % kFloatBlock * kPanelRows);
+    }
     const int n = k % kFloatBlock + kSub;
     if (n == kFloatBlock || k + kSub == p.n_in)
-      tiles<WeightsF32>(reinterpret_cast<Bytes>(wide), n, p, k / kFloatBlock);
+      tiles<Converted>(p, n, k / kFloatBlock,
+                       [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
   }
 }
 
 }  // namespace
 
 void multiply_f32(const Product& p) noexcept {
-  for (int i = 0; i < (p.rows.end - p.rows.begin) * kPanelRows; i += kLanes)
+  for (int i = 0; i < p.n_panels * (p.rows.end - p.rows.begin) * kPanelRows; i += kLanes)
     store(p.out + i, zero());
   switch (p.layout->codes) {
     case Codes::f32:
-      return multiply_floats<WeightsF32>(p);
+      return multiply_floats<PanelF32>(p);
     case Codes::f16:
-      return multiply_floats<WeightsF16>(p);
+      return multiply_floats<PanelF16>(p);
     case Codes::bf16:
-      return multiply_floats<WeightsBF16>(p);
+      return multiply_floats<PanelBF16>(p);
     default:
       return with_bits(p.layout->bits(), [&](auto bits) { multiply_codes(p, dequantise<bits>); });
   }

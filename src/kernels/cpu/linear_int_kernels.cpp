@@ -1,5 +1,7 @@
-// Integer codes times integer activations, exact in each group of 32 k, f32 across groups:
-//     acc = fma(sum, scale * a.scale, acc), then with a bias acc = fma(bias, a.sum, acc)
+// Integer codes times integer activations, exact in each group of 32 k, f32 across groups. With c a
+// code less centre = 2^(bits - 1), and a weight = scale * c + bias (Zero::centre: bias = 0;
+// Zero::bias: the block's + scale * centre):
+//     acc = fma(sum(c * q), scale * a.scale, acc), then with a bias acc = fma(bias, a.sum, acc)
 #include "kernels/cpu/linear_stages.h"
 #include "kernels/cpu/panels_simd.h"
 
@@ -11,7 +13,9 @@ namespace {
 constexpr int kTileRows = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 4;
 
 // A kind of activations: one sub-block takes kSteps multiplications a row, each of a dword of codes
-// and one of activations.
+// and one of activations. weights: codes less centre. raw_weights: what few rows multiply, their
+// sums beginning at first(a). Start: what a row's sums begin with or have added, from the weights
+// alone.
 struct Int16 {
   using Block = ActBlock16;
   static constexpr int kSteps = 2 * kQuads;
@@ -19,9 +23,22 @@ struct Int16 {
   static MLXFORGE_INLINE I32 dot(I32 acc, I32 w, I32 a) { return madd16(acc, w, a); }
   static MLXFORGE_INLINE I32 total(I32 acc) { return acc; }
   template <int kBits, int step>
-  static MLXFORGE_INLINE I32 weights(Bytes sub, int v) {
+  static MLXFORGE_INLINE I32 raw_weights(Bytes sub, int v) {
     return codes<kBits, step / 2, step % 2>(sub, v);
   }
+  template <int kBits, int step>
+  static MLXFORGE_INLINE I32 weights(Bytes sub, int v) {
+    return sub_i16(raw_weights<kBits, step>(sub, v), splat(int32_t{0x00010001 << (kBits - 1)}));
+  }
+  template <int kBits>
+  static MLXFORGE_INLINE I32 first(const Block& a) {
+    return sll_i<kBits - 1>(splat(a.neg_sum));
+  }
+  struct Start {
+    MLXFORGE_INLINE void add(I32, int) {}
+    MLXFORGE_INLINE void put(int32_t*) {}
+    MLXFORGE_INLINE I32 apply(I32 acc, int) { return acc; }
+  };
 };
 struct Int8 {
   using Block = ActBlock8;
@@ -31,8 +48,32 @@ struct Int8 {
   static MLXFORGE_INLINE I32 total(Acc8 acc) { return dot8_sum(acc); }
   template <int kBits, int step>
   static MLXFORGE_INLINE I32 weights(Bytes sub, int v) {
-    return codes<kBits, step, -1>(sub, v);
+    return sub_i8(codes<kBits, step, -1>(sub, v),
+                  splat(static_cast<int32_t>(0x01010101u << (kBits - 1))));
   }
+  template <int kBits, int step>
+  static MLXFORGE_INLINE I32 raw_weights(Bytes sub, int v) {
+    return weights<kBits, step>(sub, v);
+  }
+  template <int kBits>
+  static MLXFORGE_INLINE I32 first(const Block&) {
+    return zero_i();
+  }
+  // -sum(weights * kDot8Offset), because activations are stored with that offset.
+  struct Start {
+    Acc8 sums[kVecs];
+    MLXFORGE_INLINE Start() {
+      for (Acc8& sum : sums) sum = zero_i();
+    }
+    MLXFORGE_INLINE void add(I32 x, int v) {
+      if constexpr (kDot8Offset != 0)
+        sums[v] = dot8(sums[v], x, splat(static_cast<int32_t>(0x01010101u * kDot8Offset)));
+    }
+    MLXFORGE_INLINE void put(int32_t* start) {
+      for (int v = 0; v < kVecs; ++v) store_i(start + v * kLanes, dot8_sub(zero_i(), sums[v]));
+    }
+    MLXFORGE_INLINE Acc8 apply(Acc8 acc, int v) { return dot8_sub(acc, sums[v]); }
+  };
 };
 
 template <class Block>
@@ -42,20 +83,61 @@ MLXFORGE_INLINE I32 activation(const Block& a, int step) {
   return splat(dword);
 }
 
-template <bool kBias, class Block>
-MLXFORGE_INLINE F32 add_group(F32 acc, I32 sum, const Head& head, int v, const Block& a) {
+MLXFORGE_INLINE Head load_centred(const Layout& w, Bytes block) {
+  Head head = load_head(w, block);
+  const F32 centre = splat(static_cast<float>(1 << (w.bits() - 1)));
+  for (int v = 0; v < kVecs; ++v) head.bias[v] = fma(head.scale[v], centre, head.bias[v]);
+  return head;
+}
+
+template <class Block>
+MLXFORGE_INLINE F32 add_group(F32 acc, I32 sum, const Head& head, int v, const Block& a,
+                              bool biased) {
   acc = fma(to_f32(sum), head.scale[v] * splat(a.scale), acc);
-  return kBias ? fma(head.bias[v], splat(a.sum), acc) : acc;
+  return biased ? fma(head.bias[v], splat(a.sum), acc) : acc;
+}
+
+// Asks memory for a sub-block of weights, with the block's head, 3 KiB ahead of its use.
+MLXFORGE_INLINE void fetch(Bytes sub, size_t head, int bits) {
+  for (int line = 0; line <= bits; ++line) __builtin_prefetch(sub - head + 3072 + 64 * line);
+}
+
+// --- Many rows: a sub-block is unpacked once, then register tiles of rows pass over it.
+
+// The dwords of each step, and where a row's sums start.
+template <class Kind>
+struct Unpacked {
+  alignas(64) int32_t codes[Kind::kSteps * kPanelRows];
+  alignas(64) int32_t start[kPanelRows] = {};
+  Head head;
+  bool biased;
+};
+
+template <class Kind, int kBits>
+void unpack(Bytes sub, Unpacked<Kind>& out) {
+  typename Kind::Start start;
+  unroll<Kind::kSteps>([&](auto step) {
+    unroll<kVecs>([&](auto v) {
+      const I32 x = Kind::template weights<kBits, step>(sub, v);
+      store_i(out.codes + step * kPanelRows + v * kLanes, x);
+      start.add(x, v);
+    });
+  });
+  start.put(out.start);
 }
 
 // R rows times one unpacked sub-block.
-template <class Kind, int R, bool kBias>
-void tile(const int32_t* w, const Head& head, const typename Kind::Block* a, float* acc) {
+template <class Kind, int R>
+void tile(const Unpacked<Kind>& w, const typename Kind::Block* a, float* acc) {
   I32 sums[R][kVecs];
-  unroll<R>([&](auto r) { unroll<kVecs>([&](auto v) { sums[r][v] = zero_i(); }); });
-  for (int step = 0; step < Kind::kSteps; ++step, w += kPanelRows) {
+  unroll<kVecs>([&](auto v) {
+    const I32 start = load_i(w.start + v * kLanes);
+    unroll<R>([&](auto r) { sums[r][v] = start; });
+  });
+  const int32_t* codes = w.codes;
+  for (int step = 0; step < Kind::kSteps; ++step, codes += kPanelRows) {
     I32 x[kVecs];
-    unroll<kVecs>([&](auto v) { x[v] = load_i(w + v * kLanes); });
+    unroll<kVecs>([&](auto v) { x[v] = load_i(codes + v * kLanes); });
     unroll<R>([&](auto r) {
       const I32 y = activation(a[r], step);
       unroll<kVecs>([&](auto v) { sums[r][v] = Kind::dot(sums[r][v], x[v], y); });
@@ -64,132 +146,139 @@ void tile(const int32_t* w, const Head& head, const typename Kind::Block* a, flo
   unroll<R>([&](auto r) {
     unroll<kVecs>([&](auto v) {
       float* out = acc + r * kPanelRows + v * kLanes;
-      store(out, add_group<kBias>(load(out), Kind::total(sums[r][v]), head, v, a[r]));
+      store(out, add_group(load(out), Kind::total(sums[r][v]), w.head, v, a[r], w.biased));
     });
   });
 }
 
-// The codes of a sub-block as the tile's dwords; 16-bit codes less `centre` in both halves.
-template <class Kind, int kBits, bool kCentre>
-void unpack(Bytes sub, int32_t* out) {
-  const I32 centre = splat(int32_t{0x00010001 << (kBits - 1)});
-  unroll<Kind::kSteps>([&](auto step) {
-    unroll<kVecs>([&](auto v) {
-      const I32 x = Kind::template weights<kBits, step>(sub, v);
-      store_i(out + step * kPanelRows + v * kLanes, kCentre ? sub_i16(x, centre) : x);
-    });
-  });
-}
-
-// What a kernel needs of its matrix: where the blocks are, and where the activations of the first
-// row.
+// All panels take a tile of rows while it is near.
 template <class Kind>
-struct Walk {
-  const Layout& w;
-  Bytes block;
-  const typename Kind::Block* act;
-  int stride;
-  size_t block_size, head_size, sub_size;
-
-  explicit Walk(const Product& p)
-      : w(*p.layout),
-        block(p.panel),
-        act(Kind::blocks(p.act) + p.act.first(p.rows.begin, p.n_in / kSub)),
-        stride(p.act.stride(p.rows.begin)),
-        block_size(block_bytes(w)),
-        head_size(head_bytes(w)),
-        sub_size(sub_bytes(w.bits())) {}
-};
-
-// Several rows: each sub-block is unpacked once.
-template <class Kind, bool kBias>
-void multiply(const Product& p, void (*unpack_sub)(Bytes, int32_t*)) {
-  Walk<Kind> at(p);
-  const int n_rows = p.rows.end - p.rows.begin;
-  for (int i = 0; i < n_rows * kPanelRows; i += kLanes) store(p.out + i, zero());
-  alignas(64) int32_t unpacked[Kind::kSteps * kPanelRows];
-  for (int k = 0; k < p.n_in; k += at.w.group, at.block += at.block_size) {
-    const Head head = load_head(at.w, at.block);
-    Bytes sub = at.block + at.head_size;
-    for (int s = 0; s < at.w.group; s += kSub, sub += at.sub_size, at.act += at.stride) {
-      unpack_sub(sub, unpacked);
-      for_tiles<kTileRows>(n_rows, [&](auto rows, int t) {
-        tile<Kind, rows, kBias>(unpacked, head, at.act + t, p.out + t * kPanelRows);
-      });
+void multiply_many(const Product& p, void (*unpack_sub)(Bytes, Unpacked<Kind>&)) {
+  const Layout& w = *p.layout;
+  const size_t head = head_bytes(w), sub = sub_bytes(w.bits());
+  const int n_rows = p.rows.end - p.rows.begin, stride = p.act.stride(p.rows.begin);
+  const auto* act = Kind::blocks(p.act) + p.act.first(p.rows.begin, p.n_in / kSub);
+  for (int i = 0; i < p.n_panels * n_rows * kPanelRows; i += kLanes) store(p.out + i, zero());
+  Unpacked<Kind> unpacked[kMaxPanels];
+  for (int k = 0; k < p.n_in; k += kSub, act += stride) {
+    for (int i = 0; i < p.n_panels; ++i) {
+      Bytes block = p.panels + p.panel_bytes * i + block_bytes(w) * (k / w.group);
+      Bytes at = block + head + sub * (k % w.group / kSub);
+      fetch(at, head, w.bits());
+      unpacked[i].head = load_centred(w, block);
+      unpacked[i].biased = w.zero == Zero::bias;
+      unpack_sub(at, unpacked[i]);
     }
+    for_tiles<kTileRows>(n_rows, [&](auto rows, int t) {
+      for (int i = 0; i < p.n_panels; ++i)
+        tile<Kind, rows>(unpacked[i], act + t, p.out + (i * n_rows + t) * kPanelRows);
+    });
   }
 }
 
-// sums[v] += one row's 32 products. Three of the four 4-bit codes in 16 bits are multiplied where
-// they stand, as 1, 16 and 256 times their value, and those sums shifted back: they stay below 8 *
-// 256 * 15 * 32767 < 2^31.
-template <int kBits>
-MLXFORGE_INLINE void add_row(I32* sums, Bytes sub, const ActBlock16& a) {
-  if constexpr (kBits == 4) {
-    I32 sums16[kVecs], sums256[kVecs];
-    unroll<kVecs>([&](auto v) { sums16[v] = sums256[v] = zero_i(); });
-    unroll<kBits>([&](auto d) {
-      const I32 y0 = activation(a, 4 * d), y1 = activation(a, 4 * d + 1);
-      const I32 y2 = activation(a, 4 * d + 2), y3 = activation(a, 4 * d + 3);
-      unroll<kVecs>([&](auto v) {
-        const I32 x = load_i(sub + 4 * (d * kPanelRows + v * kLanes));
-        sums[v] = madd16(sums[v], and_i(x, splat(int32_t{0x000f000f})), y0);
-        sums256[v] = madd16(sums256[v], and_i(x, splat(int32_t{0x0f000f00})), y1);
-        sums16[v] = madd16(sums16[v], and_i(x, splat(int32_t{0x00f000f0})), y2);
-        sums[v] = madd16(sums[v], srl_i16<12>(x), y3);
-      });
-    });
+// --- Few rows: codes go from memory to the multiplier without a stop.
+
+constexpr int kFew = 2;  // beyond, registers run out and unpacking pays
+
+// sums[r][v] = the products of R rows with a sub-block.
+template <class Kind, int kBits, int R>
+MLXFORGE_INLINE void sum_rows(I32 (&sums)[R][kVecs], Bytes sub, const typename Kind::Block* a) {
+  typename Kind::Start start;
+  unroll<R>([&](auto r) {
+    unroll<kVecs>([&](auto v) { sums[r][v] = Kind::template first<kBits>(a[r]); });
+  });
+  unroll<Kind::kSteps>([&](auto step) {
+    I32 x[kVecs];
     unroll<kVecs>([&](auto v) {
-      sums[v] = add_i(sums[v], add_i(sra_i<4>(sums16[v]), sra_i<8>(sums256[v])));
+      x[v] = Kind::template raw_weights<kBits, step>(sub, v);
+      start.add(x[v], v);
     });
-  } else {
-    unroll<Int16::kSteps>([&](auto step) {
-      const I32 y = activation(a, step);
-      unroll<kVecs>(
-          [&](auto v) { sums[v] = madd16(sums[v], codes<kBits, step / 2, step % 2>(sub, v), y); });
+    unroll<R>([&](auto r) {
+      const I32 y = activation(a[r], step);
+      unroll<kVecs>([&](auto v) { sums[r][v] = Kind::dot(sums[r][v], x[v], y); });
     });
-  }
+  });
+  unroll<R>([&](auto r) {
+    unroll<kVecs>([&](auto v) { sums[r][v] = Kind::total(start.apply(sums[r][v], v)); });
+  });
 }
 
-constexpr int kAhead = 2048;  // bytes of weights fetched ahead of their use
+// The same for one row of 4-bit codes and int16. Three of the four codes in 16 bits are multiplied
+// where they stand, as 1, 16 and 256 times their value, and those sums shifted back: they stay
+// below 8 * 256 * 15 * 32767 < 2^31.
+MLXFORGE_INLINE void sum_row4(I32 (&sums)[1][kVecs], Bytes sub, const ActBlock16& a) {
+  I32 sums16[kVecs], sums256[kVecs];
+  unroll<kVecs>([&](auto v) {
+    sums[0][v] = Int16::first<4>(a);
+    sums16[v] = sums256[v] = zero_i();
+  });
+  unroll<4>([&](auto d) {
+    const I32 y0 = activation(a, 4 * d), y1 = activation(a, 4 * d + 1);
+    const I32 y2 = activation(a, 4 * d + 2), y3 = activation(a, 4 * d + 3);
+    unroll<kVecs>([&](auto v) {
+      const I32 x = load_i(sub + 4 * (d * kPanelRows + v * kLanes));
+      sums[0][v] = madd16(sums[0][v], and_i(x, splat(int32_t{0x000f000f})), y0);
+      sums256[v] = madd16(sums256[v], and_i(x, splat(int32_t{0x0f000f00})), y1);
+      sums16[v] = madd16(sums16[v], and_i(x, splat(int32_t{0x00f000f0})), y2);
+      sums[0][v] = madd16(sums[0][v], srl_i16<12>(x), y3);
+    });
+  });
+  unroll<kVecs>([&](auto v) {
+    sums[0][v] = add_i(sums[0][v], add_i(sra_i<4>(sums16[v]), sra_i<8>(sums256[v])));
+  });
+}
 
-// One row: codes go from memory to the multiplier without a stop. Centred codes: the sum starts at
-// -centre * sum(a).
-template <int kBits, bool kBias>
-void multiply_row(const Product& p) {
-  Walk<Int16> at(p);
-  F32 acc[kVecs];
-  unroll<kVecs>([&](auto v) { acc[v] = zero(); });
-  for (int k = 0; k < p.n_in; k += at.w.group, at.block += at.block_size) {
-    const Head head = load_head(at.w, at.block);
-    Bytes sub = at.block + at.head_size;
-    for (int s = 0; s < at.w.group; s += kSub, sub += sub_bytes(kBits), at.act += at.stride) {
-      unroll<kBits>([&](auto line) { __builtin_prefetch(sub + kAhead + 64 * line); });
-      const I32 first = kBias ? zero_i() : sll_i<kBits - 1>(splat(at.act->neg_sum));
-      I32 sums[kVecs];
-      unroll<kVecs>([&](auto v) { sums[v] = first; });
-      add_row<kBits>(sums, sub, *at.act);
-      unroll<kVecs>([&](auto v) { acc[v] = add_group<kBias>(acc[v], sums[v], head, v, *at.act); });
+// R rows times one panel, from row t on.
+template <class Kind, int kBits, int R>
+void multiply_panel(const Product& p, Bytes panel, int t, float* out) {
+  const Layout& w = *p.layout;
+  const size_t head_size = head_bytes(w);
+  const bool biased = w.zero == Zero::bias;
+  const int stride = p.act.stride(p.rows.begin);
+  const auto* act = Kind::blocks(p.act) + p.act.first(p.rows.begin, p.n_in / kSub) + t;
+  F32 acc[R][kVecs];
+  unroll<R>([&](auto r) { unroll<kVecs>([&](auto v) { acc[r][v] = zero(); }); });
+  for (int k = 0; k < p.n_in; k += w.group) {
+    const Head head = load_centred(w, panel);
+    panel += head_size;
+    for (int s = 0; s < w.group; s += kSub, panel += sub_bytes(kBits), act += stride) {
+      fetch(panel, head_size, kBits);
+      I32 sums[R][kVecs];
+      if constexpr (R == 1 && kBits == 4 && Kind::kSteps == Int16::kSteps)
+        sum_row4(sums, panel, *act);
+      else
+        sum_rows<Kind, kBits>(sums, panel, act);
+      unroll<R>([&](auto r) {
+        unroll<kVecs>(
+            [&](auto v) { acc[r][v] = add_group(acc[r][v], sums[r][v], head, v, act[r], biased); });
+      });
     }
   }
-  unroll<kVecs>([&](auto v) { store(p.out + v * kLanes, acc[v]); });
+  unroll<R>([&](auto r) {
+    unroll<kVecs>([&](auto v) { store(out + r * kPanelRows + v * kLanes, acc[r][v]); });
+  });
+}
+
+template <class Kind, int kBits>
+void multiply(const Product& p) {
+  const int n_rows = p.rows.end - p.rows.begin;
+  if (n_rows > kFew) return multiply_many<Kind>(p, unpack<Kind, kBits>);
+  for (int i = 0; i < p.n_panels; ++i)
+    for_tiles<kFew>(n_rows, [&](auto rows, int t) {
+      multiply_panel<Kind, kBits, rows>(p, p.panels + p.panel_bytes * i, t,
+                                        p.out + (i * n_rows + t) * kPanelRows);
+    });
 }
 
 }  // namespace
 
 void multiply_i16(const Product& p) noexcept {
-  const bool one = p.rows.end - p.rows.begin == 1, biased = p.layout->zero == Zero::bias;
-  with_bits(p.layout->bits(), [&](auto bits) {
-    if (one) return biased ? multiply_row<bits, true>(p) : multiply_row<bits, false>(p);
-    return biased ? multiply<Int16, true>(p, unpack<Int16, bits, false>)
-                  : multiply<Int16, false>(p, unpack<Int16, bits, true>);
-  });
+  with_bits(p.layout->bits(), [&](auto bits) { multiply<Int16, bits>(p); });
 }
 
-// Centred codes stay unsigned here; their centre is a bias.
 void multiply_i8(const Product& p) noexcept {
   with_bits(p.layout->bits(), [&](auto bits) {
-    if constexpr (bits <= kDot8Bits) multiply<Int8, true>(p, unpack<Int8, bits, false>);
+    if constexpr (bits <= kDot8Bits) multiply<Int8, bits>(p);
   });
 }
 

@@ -16,15 +16,12 @@ struct ActBlock16 {
   float scale;
   float sum;        // scale * sum(q)
   int32_t neg_sum;  // -sum(q)
-  int32_t unused;
 };
-// The same with int8, in order.
+// The same with int8, in order, each plus the ISA's kDot8Offset.
 struct ActBlock8 {
-  int8_t q[kSub];
+  uint8_t q[kSub];
   float scale;
   float sum;
-  int32_t neg_sum;
-  int32_t unused;
 };
 inline constexpr int kFloatBlock = 64;  // k per block of float activations; zeros past n_in
 struct ActBlockF {
@@ -35,7 +32,7 @@ struct Rows {
   int begin;
   int end;
 };
-inline constexpr int kMaxRows = 128;  // of one multiply: its sums stay in the first-level cache
+inline constexpr int kMaxRows = 96;  // of one multiply: its sums stay in the first-level cache
 
 // The prepared rows, only those kinds that some part needs. Rows come in slabs of kMaxRows, in a
 // slab the blocks of one k stand side by side, so that a multiply reads a slab from front to back.
@@ -57,11 +54,15 @@ struct Activations {
   }
 };
 
-// out[t - rows.begin][16] = the sums of one panel, from one kind of activations. The rows lie in
+inline constexpr int kMaxPanels = 4;  // of one multiply
+
+// out[i][t - rows.begin][16] = the sums of panel i, from one kind of activations. The rows lie in
 // one slab.
 struct Product {
   const Layout* layout;
-  const std::byte* panel;
+  const std::byte* panels;
+  size_t panel_bytes;
+  int n_panels;
   int n_in;
   Activations act;
   Rows rows;

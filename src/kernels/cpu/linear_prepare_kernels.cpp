@@ -50,68 +50,71 @@ struct Scaler {
     inverse = 1.0f / __builtin_sqrtf(squares / static_cast<float>(n) + norm.eps);
   }
 
-  MLXFORGE_INLINE F32 operator()(const float* x, int k, int lanes) const {
-    const auto at = [k, lanes](const float* p) {
-      return lanes == kLanes ? load(p + k) : load_n(p + k, lanes);
-    };
-    F32 v = at(x);
+  // out[0, kFloatBlock) = k .. k + n of the normalised row, then zeros.
+  void block(const float* x, int k, int n, float* out) const {
+    const bool plain = n == kFloatBlock && round == Round::none;
+    if (plain && norm.kind == Norm::none)
+      for (int i = 0; i < kFloatBlock; i += kLanes) store(out + i, load(x + k + i));
+    else if (plain && norm.kind == Norm::rms && norm.weight != nullptr)
+      for (int i = 0; i < kFloatBlock; i += kLanes)
+        store(out + i, load(x + k + i) * splat(inverse) * load(norm.weight + k + i));
+    else
+      for (int i = 0; i < kFloatBlock; i += kLanes)
+        store(out + i, value(x, k + i, n - i < 0 ? 0 : n - i < kLanes ? n - i : kLanes));
+  }
+
+ private:
+  F32 value(const float* x, int k, int lanes) const {
+    F32 v = load_n(x + k, lanes);
     if (norm.kind == Norm::none) return round_to(round, v);
     v = round_to(round, (v - splat(mean)) * splat(inverse));
-    if (norm.weight != nullptr) v = round_to(round, v * at(norm.weight));
-    if (norm.bias != nullptr) v = round_to(round, v + at(norm.bias));
+    if (norm.weight != nullptr) v = round_to(round, v * load_n(norm.weight + k, lanes));
+    if (norm.bias != nullptr) v = round_to(round, v + load_n(norm.bias + k, lanes));
     return v;
   }
 };
 
-// 32 values to integers in [-limit, limit]. A NaN or an infinity makes the scale NaN. Groups below
-// 1e-30 are zero.
+// 32 values to integers in [-limit, limit]; the sum of those, exact. A NaN or an infinity makes the
+// scale NaN: their bits are the largest as integers. Groups below 1e-30 are zero.
 struct Quantised {
   I32 q[kSub / kLanes];
   float scale;
-  int32_t sum;
+  float sum;
 };
 MLXFORGE_INLINE Quantised quantise(const float* x, float limit) {
   constexpr int kN = kSub / kLanes;
-  F32 v[kN], top = zero(), poison = zero();
+  F32 v[kN];
+  I32 top = zero_i(), total = zero_i();
   unroll<kN>([&](auto i) {
     v[i] = load(x + i * kLanes);
-    top = max(top, abs(v[i]));
-    poison = fma(v[i], zero(), poison);
+    top = max_i(top, as_i32(abs(v[i])));
   });
-  const float most = max_lane(top), bad = sum(poison);
-  const bool usable = most > 1e-30f && bad == 0.0f;
+  const float most = max_lane_bits(top);
+  const bool usable = most > 1e-30f && most < __builtin_inff();
   const F32 inverse = splat(usable ? limit / most : 0.0f);
   Quantised out;
-  out.scale = usable ? most / limit : bad;
-  I32 total = zero_i();
   unroll<kN>([&](auto i) {
-    const F32 scaled = v[i] * inverse;
-    out.q[i] = to_i32(where_nan(scaled, zero(), scaled));
+    out.q[i] = to_i32(v[i] * inverse);
     total = add_i(total, out.q[i]);
   });
-  int32_t lanes[kLanes];
-  store_i(lanes, total);
-  out.sum = 0;
-  for (const int32_t lane : lanes) out.sum += lane;
+  out.scale = usable ? most / limit : most * 0.0f;
+  out.sum = sum(to_f32(total));  // below 2^24
   return out;
 }
 
-template <class Block>
-MLXFORGE_INLINE void put_sums(const Quantised& q, Block& out) {
-  out.scale = q.scale;
-  out.sum = q.scale * static_cast<float>(q.sum);
-  out.neg_sum = -q.sum;
-  out.unused = 0;
-}
 MLXFORGE_INLINE void put(const float* x, ActBlock16& out) {
   const Quantised q = quantise(x, 32767.0f);
   unroll<kSub / kLanes>([&](auto i) { store_i16_pairs(out.q + i * kLanes, q.q[i]); });
-  put_sums(q, out);
+  out.scale = q.scale;
+  out.sum = q.scale * q.sum;
+  out.neg_sum = -static_cast<int32_t>(q.sum);
 }
 MLXFORGE_INLINE void put(const float* x, ActBlock8& out) {
   const Quantised q = quantise(x, 127.0f);
-  unroll<kSub / kLanes>([&](auto i) { store_i8(out.q + i * kLanes, q.q[i]); });
-  put_sums(q, out);
+  const I32 offset = splat(int32_t{kDot8Offset});
+  unroll<kSub / kLanes>([&](auto i) { store_u8(out.q + i * kLanes, add_i(q.q[i], offset)); });
+  out.scale = q.scale;
+  out.sum = q.scale * q.sum;
 }
 
 constexpr int kTogether =
@@ -122,17 +125,15 @@ struct Row {
   Scaler scaler;
 };
 
-// 64 k of row t.
+// 64 k of row t, from `begin` on.
 void prepare_block(const Row& row, int n_in, int begin, const Activations& act, int t) {
-  alignas(64) ActBlockF block;
-  const int n = n_in - begin < kFloatBlock ? n_in - begin : kFloatBlock;
-  for (int k = 0; k < kFloatBlock; k += kLanes) {
-    const int lanes = n - k < 0 ? 0 : n - k < kLanes ? n - k : kLanes;
-    store(block.x + k, row.scaler(row.x, begin + k, lanes));
-  }
   const int n_subs = (n_in + kSub - 1) / kSub, n_blocks = (n_in + kFloatBlock - 1) / kFloatBlock;
+  const int n = n_in - begin < kFloatBlock ? n_in - begin : kFloatBlock;
   const ptrdiff_t stride = act.stride(t);
-  if (act.f32 != nullptr) act.f32[act.first(t, n_blocks) + stride * (begin / kFloatBlock)] = block;
+  alignas(64) ActBlockF local;
+  ActBlockF& block =
+      act.f32 != nullptr ? act.f32[act.first(t, n_blocks) + stride * (begin / kFloatBlock)] : local;
+  row.scaler.block(row.x, begin, n, block.x);
   for (int k = 0; k + kSub <= n; k += kSub) {
     const ptrdiff_t at = act.first(t, n_subs) + stride * ((begin + k) / kSub);
     if (act.i16 != nullptr) put(block.x + k, act.i16[at]);

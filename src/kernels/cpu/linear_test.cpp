@@ -159,7 +159,13 @@ TEST_P(LinearOnIsa, RowsAreBitIdenticalInAnyCompany) {
   uint32_t seed = 100;
   for (const Layout& layout : some_layouts())
     for (Arith arith : {Arith::accurate, Arith::int8, Arith::exact}) {
-      const TestMatrix m(layout, 37, layout.is_float() ? 77 : 256, ++seed);
+      // The wide ones are cut into units of several panels.
+      const bool wide = layout == kQ4_0 || layout == kQ4_1 || layout == kBF16;
+      const TestMatrix m(layout, wide ? 1045 : 37,
+                         wide                ? 64
+                         : layout.is_float() ? 77
+                                             : 256,
+                         ++seed);
       const PackedMatrix w = m.pack(pool);
       const auto x = random_floats(static_cast<size_t>(kRows * m.n_in), seed);
       const auto all = run(w, x, kRows, arith);

@@ -83,10 +83,10 @@ struct TestMatrix {
     }
     codes.push_back(rng() % (1u << layout.bits()));
     const double scale = float_value(type, scales.back()), code = codes.back();
-    const double offset = layout.zero == Zero::bias ? float_value(type, biases.back())
-                                                    : -scale * std::ldexp(1, layout.bits() - 1);
-    weights.push_back(scale * code + offset);
-    magnitudes.push_back(std::abs(scale * code) + std::abs(offset));
+    const double centre = std::ldexp(1, layout.bits() - 1);
+    const double bias = layout.zero == Zero::bias ? float_value(type, biases.back()) : 0;
+    weights.push_back(layout.zero == Zero::bias ? scale * code + bias : scale * (code - centre));
+    magnitudes.push_back(std::abs(scale) * (code + 2 * centre) + std::abs(bias));
   }
 };
 

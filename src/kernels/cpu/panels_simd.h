@@ -45,19 +45,17 @@ MLXFORGE_INLINE F32 load_scales(ScaleType type, Bytes p, int at) {
   return type == ScaleType::f16 ? load_f16(bits) : load_bf16(bits);
 }
 
-// The scales and biases of a block. Zero::centre: bias = -2^(bits - 1) * scale, exact.
+// The scales of a block and, with Zero::bias, its biases.
 struct Head {
   F32 scale[kVecs];
   F32 bias[kVecs];
 };
 MLXFORGE_INLINE Head load_head(const Layout& w, Bytes block) {
   Head head;
-  const F32 centre = splat(-static_cast<float>(1 << (w.bits() - 1)));
+  Bytes biases = block + (w.zero == Zero::bias ? kPanelRows * w.scale_bytes() : 0);
   for (int v = 0; v < kVecs; ++v) {
     head.scale[v] = load_scales(w.scale, block, v * kLanes);
-    head.bias[v] = w.zero == Zero::centre
-                       ? head.scale[v] * centre
-                       : load_scales(w.scale, block + kPanelRows * w.scale_bytes(), v * kLanes);
+    head.bias[v] = load_scales(w.scale, biases, v * kLanes);
   }
   return head;
 }
@@ -81,14 +79,18 @@ MLXFORGE_INLINE void with_bits(int bits, F&& f) {
   }
 }
 
-// f(Index<R>{}, t): rows [t, t + R), in tiles of kTile and a smaller last one.
+// f(Index<R>{}, t): rows [t, t + R), in tiles of kTile; the last two share what is left evenly.
 template <int kTile, class F>
 MLXFORGE_INLINE void for_tiles(int n, F&& f) {
   int t = 0;
-  for (; t + kTile <= n; t += kTile) f(Index<kTile>{}, t);
-  unroll<kTile - 1>([&](auto i) {
-    if (n - t == i + 1) f(Index<i + 1>{}, t);
-  });
+  for (; n - t >= 2 * kTile; t += kTile) f(Index<kTile>{}, t);
+  while (t < n) {
+    const int left = n - t, take = left > kTile ? (left + 1) / 2 : left;
+    unroll<kTile>([&](auto i) {
+      if (take == i + 1) f(Index<i + 1>{}, t);
+    });
+    t += take;
+  }
 }
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA

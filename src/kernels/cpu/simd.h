@@ -20,10 +20,11 @@
 //   another fixed tree, the same for every i
 // - add_i sub_i and_i or_i mul_i, sll_i<n> srl_i<n>, load_i, store_i: on I32
 // - madd16(acc, a, b): I32 lanes as two int16: acc + a0 * b0 + a1 * b1
-//   dot8(acc, w, a), dot8_sum(acc)   I32 lanes as four bytes, w unsigned of at most kDot8Bits bits,
-//   a signed in [-127, 127]:
-//                          at most 8 steps from zero_i(), then dot8_sum gives sum(w * a) per lane,
-//                          exact
+//   dot8(acc, w, a)        I32 lanes as four bytes: w signed, of at most kDot8Bits bits, a in
+//   [-127, 127] but stored as
+//                          a + kDot8Offset. From zero_i(), after at most 8 steps and dot8_sub(acc,
+//                          the same steps with kDot8Offset for every a), dot8_sum(acc) is the exact
+//                          sum(w * a) per lane; in any order
 // kHasFma says whether fma rounds once.
 #pragma once
 

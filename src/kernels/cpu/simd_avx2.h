@@ -38,6 +38,14 @@ MLXFORGE_INLINE F32 to_f32(I32 x) { return _mm256_cvtepi32_ps(x); }
 MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return _mm256_add_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return _mm256_sub_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) { return _mm256_sub_epi16(a, b); }
+MLXFORGE_INLINE I32 sub_i8(I32 a, I32 b) { return _mm256_sub_epi8(a, b); }
+MLXFORGE_INLINE I32 max_i(I32 a, I32 b) { return _mm256_max_epi32(a, b); }
+// The largest lane, whose bits are a float.
+MLXFORGE_INLINE float max_lane_bits(I32 x) {
+  __m128i s = _mm_max_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+  s = _mm_max_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+  return _mm_cvtss_f32(_mm_castsi128_ps(_mm_max_epi32(s, _mm_shuffle_epi32(s, 0xb1))));
+}
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm256_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm256_and_si256(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm256_or_si256(a, b); }
@@ -68,16 +76,18 @@ MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
   const __m128i swapped = _mm_shufflehi_epi16(_mm_shufflelo_epi16(narrow16(x), 0xd8), 0xd8);
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), swapped);
 }
-MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
+MLXFORGE_INLINE void store_u8(uint8_t* p, I32 x) {
   const __m128i narrow = narrow16(x);
-  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(narrow, narrow));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(narrow, narrow));
 }
 
 inline constexpr int kDot8Bits = 4;
-using Acc8 = I32;  // 16 sums of int16: eight steps of 15 * 127 * 2 stay below 32767
+inline constexpr int kDot8Offset = 128;
+using Acc8 = I32;  // 16 sums of int16, which may wrap on the way: the result is below 8 * 127 * 16
 MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
-  return _mm256_add_epi16(acc, _mm256_maddubs_epi16(w, a));
+  return _mm256_add_epi16(acc, _mm256_maddubs_epi16(a, w));
 }
+MLXFORGE_INLINE Acc8 dot8_sub(Acc8 a, Acc8 b) { return _mm256_sub_epi16(a, b); }
 MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return _mm256_madd_epi16(acc, _mm256_set1_epi16(1)); }
 
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }

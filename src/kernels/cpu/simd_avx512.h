@@ -35,6 +35,12 @@ MLXFORGE_INLINE F32 to_f32(I32 x) { return _mm512_cvtepi32_ps(x); }
 MLXFORGE_INLINE I32 add_i(I32 a, I32 b) { return _mm512_add_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return _mm512_sub_epi32(a, b); }
 MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) { return _mm512_sub_epi16(a, b); }
+MLXFORGE_INLINE I32 sub_i8(I32 a, I32 b) { return _mm512_sub_epi8(a, b); }
+MLXFORGE_INLINE I32 max_i(I32 a, I32 b) { return _mm512_max_epi32(a, b); }
+// The largest lane, whose bits are a float.
+MLXFORGE_INLINE float max_lane_bits(I32 x) {
+  return __builtin_bit_cast(float, _mm512_reduce_max_epi32(x));
+}
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm512_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm512_and_si512(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm512_or_si512(a, b); }
@@ -61,13 +67,15 @@ MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
   const __m256i swapped = _mm256_shufflehi_epi16(_mm256_shufflelo_epi16(narrow, 0xd8), 0xd8);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), swapped);
 }
-MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
+MLXFORGE_INLINE void store_u8(uint8_t* p, I32 x) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x));
 }
 
 inline constexpr int kDot8Bits = 8;
+inline constexpr int kDot8Offset = 128;
 using Acc8 = I32;
-MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) { return _mm512_dpbusd_epi32(acc, a, w); }
+MLXFORGE_INLINE Acc8 dot8_sub(Acc8 a, Acc8 b) { return sub_i(a, b); }
 MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
 
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm512_fmadd_ps(a, b, c); }

@@ -8,6 +8,7 @@ inline constexpr bool kHasFma = false;
 typedef float F32 __attribute__((vector_size(16)));
 typedef int32_t I32 __attribute__((vector_size(16)));
 typedef int16_t I16 __attribute__((vector_size(16)));
+typedef int8_t I8 __attribute__((vector_size(16)));
 typedef uint16_t U16 __attribute__((vector_size(16)));
 typedef uint32_t U32 __attribute__((vector_size(16)));
 
@@ -46,6 +47,15 @@ MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) {
 MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) {
   return reinterpret_cast<I32>(reinterpret_cast<I16>(a) - reinterpret_cast<I16>(b));
 }
+MLXFORGE_INLINE I32 sub_i8(I32 a, I32 b) {
+  return reinterpret_cast<I32>(reinterpret_cast<I8>(a) - reinterpret_cast<I8>(b));
+}
+MLXFORGE_INLINE I32 max_i(I32 a, I32 b) { return (a & (a > b)) | (b & ~(a > b)); }
+// The largest lane, whose bits are a float.
+MLXFORGE_INLINE float max_lane_bits(I32 x) {
+  const I32 s = max_i(x, I32{x[2], x[3], x[0], x[1]});
+  return __builtin_bit_cast(float, s[0] < s[1] ? s[1] : s[0]);
+}
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) {
   return reinterpret_cast<I32>(reinterpret_cast<U32>(a) * reinterpret_cast<U32>(b));
 }
@@ -78,20 +88,23 @@ MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
   p[2] = static_cast<int16_t>(x[1]);
   p[3] = static_cast<int16_t>(x[3]);
 }
-MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
-  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(x[i]);
+MLXFORGE_INLINE void store_u8(uint8_t* p, I32 x) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint8_t>(x[i]);
 }
 
 inline constexpr int kDot8Bits = 8;
+inline constexpr int kDot8Offset = 0;
 using Acc8 = I32;
-MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
-  const I32 even = splat(0x00ff00ff);
-  const auto pair = [](I32 low, I32 high) { return (low & splat(0xffff)) | sll_i<16>(high); };
-  const I32 a_even = pair(sll_i<24>(a) >> 24, sll_i<8>(a) >> 24),
-            a_odd = pair(sll_i<16>(a) >> 24, a >> 24);
-  const I32 w_even = w & even, w_odd = srl_i<8>(w) & even;
-  return madd16(madd16(acc, w_even, a_even), w_odd, a_odd);
+// The bytes 2i + odd of each 16-bit half, sign-extended.
+template <bool odd>
+MLXFORGE_INLINE I32 widen_i8(I32 x) {
+  return reinterpret_cast<I32>(reinterpret_cast<I16>(odd ? x : sll_i<8>(x)) >> 8);
 }
+MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
+  acc = madd16(acc, widen_i8<false>(w), widen_i8<false>(a));
+  return madd16(acc, widen_i8<true>(w), widen_i8<true>(a));
+}
+MLXFORGE_INLINE Acc8 dot8_sub(Acc8 a, Acc8 b) { return sub_i(a, b); }
 MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
 
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return a * b + c; }

@@ -43,6 +43,12 @@ MLXFORGE_INLINE I32 sub_i(I32 a, I32 b) { return vsubq_s32(a, b); }
 MLXFORGE_INLINE I32 sub_i16(I32 a, I32 b) {
   return vreinterpretq_s32_s16(vsubq_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
 }
+MLXFORGE_INLINE I32 sub_i8(I32 a, I32 b) {
+  return vreinterpretq_s32_s8(vsubq_s8(vreinterpretq_s8_s32(a), vreinterpretq_s8_s32(b)));
+}
+MLXFORGE_INLINE I32 max_i(I32 a, I32 b) { return vmaxq_s32(a, b); }
+// The largest lane, whose bits are a float.
+MLXFORGE_INLINE float max_lane_bits(I32 x) { return __builtin_bit_cast(float, vmaxvq_s32(x)); }
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return vmulq_s32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return vandq_s32(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return vorrq_s32(a, b); }
@@ -80,15 +86,17 @@ MLXFORGE_INLINE void store_i16_pairs(int16_t* p, I32 x) {
   p[2] = static_cast<int16_t>(x[1]);
   p[3] = static_cast<int16_t>(x[3]);
 }
-MLXFORGE_INLINE void store_i8(int8_t* p, I32 x) {
-  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(x[i]);
+MLXFORGE_INLINE void store_u8(uint8_t* p, I32 x) {
+  for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint8_t>(x[i]);
 }
 
-inline constexpr int kDot8Bits = 6;  // sdot: the codes must be non-negative as int8
+inline constexpr int kDot8Bits = 8;
+inline constexpr int kDot8Offset = 0;
 using Acc8 = I32;
 MLXFORGE_INLINE Acc8 dot8(Acc8 acc, I32 w, I32 a) {
   return vdotq_s32(acc, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
 }
+MLXFORGE_INLINE Acc8 dot8_sub(Acc8 a, Acc8 b) { return sub_i(a, b); }
 MLXFORGE_INLINE I32 dot8_sum(Acc8 acc) { return acc; }
 
 MLXFORGE_INLINE F32 fma(F32 a, F32 b, F32 c) { return vfmaq_f32(c, a, b); }
