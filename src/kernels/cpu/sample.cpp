@@ -1,6 +1,7 @@
 #include "kernels/cpu/sample.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -21,6 +22,20 @@ uint64_t weight_of(std::span<const Candidate> c) {
   return sum;
 }
 
+// Of `last` and all candidates ahead of it.
+uint64_t weight_through(std::span<const Candidate> c, const Candidate& last) {
+  uint64_t sum = 0;
+  for (const Candidate& x : c) sum += ahead(last, x) ? 0 : x.weight;
+  return sum;
+}
+
+// An eighth of an octave of weight, ascending: candidates of a higher bucket stand ahead.
+constexpr int kBuckets = 256;
+int bucket_of(const Candidate& x) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(x.weight));
+  return x.weight == 0 ? 0 : static_cast<int>((bits >> 20) - (uint32_t{127} << 3)) + 1;
+}
+
 // The median in order of three candidates of c.
 Candidate pivot_of(std::span<const Candidate> c) {
   Candidate a = c.front(), b = c[c.size() / 2], z = c.back();
@@ -29,89 +44,73 @@ Candidate pivot_of(std::span<const Candidate> c) {
   return b;
 }
 
-// The index, once in order, of the first candidate at which the cumulative weight is above
-// `weight`; the last if it never is. Reorders so that those before it come first: a quickselect
-// that follows weight instead of rank.
-size_t crossing(Candidates c, uint64_t weight) {
+// The first candidate, in order, at which the sum of measure(candidate) is above `t`; the last one
+// if it never is. Reorders c, which is not empty. A pass over buckets leaves few candidates; a
+// quickselect that follows the sum instead of the rank finds it.
+template <class Measure>
+Candidate find(Candidates c, uint64_t t, Measure measure) {
+  const auto sum = [&](Candidates part) {
+    uint64_t total = 0;
+    for (const Candidate& x : part) total += measure(x);
+    return total;
+  };
+  const auto keep = [&](auto in_front) {
+    const auto mid = std::partition(c.begin(), c.end(), in_front);
+    return static_cast<size_t>(mid - c.begin());
+  };
+
+  uint64_t buckets[kBuckets] = {};
+  for (const Candidate& x : c) buckets[bucket_of(x)] += measure(x);
+  int bucket = kBuckets - 1, lowest = 0;
+  while (buckets[lowest] == 0 && lowest < kBuckets - 1) ++lowest;
+  for (; bucket > lowest && buckets[bucket] <= t; --bucket) t -= buckets[bucket];
+  c = c.first(keep([&](const Candidate& x) { return bucket_of(x) == bucket; }));
+
   constexpr size_t kSortBelow = 32;
-  size_t begin = 0, end = c.size();
-  while (end - begin > kSortBelow) {
-    const Candidates part = c.subspan(begin, end - begin);
-    const Candidate pivot =
-        pivot_of(part);  // neither the first nor the last of the part: both sides shrink
-    const auto mid = std::partition(part.begin(), part.end(),
-                                    [&](const Candidate& x) { return ahead(x, pivot); });
-    const size_t n_ahead = static_cast<size_t>(mid - part.begin());
-    const uint64_t before = weight_of(part.first(n_ahead));
-    if (before > weight) {
-      end = begin + n_ahead;
-    } else {
-      weight -= before;
-      begin += n_ahead;
-    }
+  while (c.size() > kSortBelow) {
+    const Candidate pivot = pivot_of(c);  // neither the first nor the last: both sides shrink
+    const size_t n_ahead = keep([&](const Candidate& x) { return ahead(x, pivot); });
+    const uint64_t before = sum(c.first(n_ahead));
+    const bool passed = before <= t;
+    c = passed ? c.subspan(n_ahead) : c.first(n_ahead);
+    if (passed) t -= before;
   }
-  std::sort(c.begin() + static_cast<std::ptrdiff_t>(begin),
-            c.begin() + static_cast<std::ptrdiff_t>(end), ahead);
-  for (; begin + 1 < end && c[begin].weight <= weight; ++begin) weight -= c[begin].weight;
-  return begin;
+  std::sort(c.begin(), c.end(), ahead);
+  size_t i = 0;
+  for (; i + 1 < c.size() && measure(c[i]) <= t; ++i) t -= measure(c[i]);
+  return c[i];
 }
 
-// The part of the order that a threshold on logits has brought in: a prefix of it, whole when
-// `all`. Narrowed by one filter after the other; each returns false when it needs candidates below
-// the threshold.
-struct Prefix {
-  Candidates kept;
-  uint64_t
-      weight;  // of the candidates that the filters so far keep, also of those below the threshold
-  bool all;
+uint64_t one_each(const Candidate&) { return 1; }
+uint64_t by_weight(const Candidate& x) { return x.weight; }
 
-  bool keep_top_k(size_t k) {
-    if (k < kept.size()) {
-      std::nth_element(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(k), kept.end(),
-                       ahead);
-      kept = kept.first(k);
-    } else if (!all) {
-      return false;
-    }
-    weight = weight_of(kept);
-    all = true;
-    return true;
-  }
-
-  bool keep_top_p(double p) {
-    const double share = std::ceil(p * static_cast<double>(weight));
-    const uint64_t needed = share < 1 ? 1 : static_cast<uint64_t>(share);
-    if (!all && weight_of(kept) < needed) return false;
-    kept = kept.first(crossing(kept, needed - 1) + 1);
-    weight = weight_of(kept);
-    all = true;
-    return true;
-  }
-
-  // The threshold is at or below that of min_p.
-  void keep_min_p(double p) {
-    const auto end = std::partition(
-        kept.begin(), kept.end(), [&](const Candidate& x) { return x.weight >= p * kUnitWeight; });
-    kept = kept.first(static_cast<size_t>(end - kept.begin()));
-    weight = weight_of(kept);
-    all = true;
-  }
-
-  // An id, or -1 when the draw falls below the threshold.
-  int32_t draw(uint64_t bits) const {
-    const auto at = static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * weight) >>
-                                          64);  // uniform in [0, weight)
-    if (!all && at >= weight_of(kept)) return -1;
-    return kept[crossing(kept, at)].id;
-  }
-};
-
-int32_t sample_prefix(Prefix prefix, const SampleParams& params, size_t n, uint64_t bits) {
+// What is drawn from `some` candidates, a prefix of the order; `all`: whatever is behind them has
+// no weight. `total`: of the whole row. -1 when candidates behind those given decide.
+int32_t draw(Candidates some, bool all, uint64_t total, const SampleParams& params, size_t n,
+             uint64_t bits) {
+  const uint64_t some_weight = weight_of(some);
+  uint64_t kept = total;  // weight of the prefix that the filters so far keep
   const size_t k = params.top_k > 0 ? static_cast<size_t>(params.top_k) : n;
-  if (k < n && !prefix.keep_top_k(k)) return -1;
-  if (params.top_p < 1 && !prefix.keep_top_p(params.top_p)) return -1;
-  if (params.min_p > 0) prefix.keep_min_p(std::min(params.min_p, 1.0f));
-  return prefix.draw(bits);
+  if (k < n) {
+    if (k > some.size() && !all) return -1;
+    kept = k > some.size() ? some_weight : weight_through(some, find(some, k - 1, one_each));
+  }
+  if (params.top_p < 1) {
+    const double share = std::ceil(double{params.top_p} * static_cast<double>(kept));
+    const uint64_t needed = share < 1 ? 1 : static_cast<uint64_t>(share);
+    if (needed > some_weight && !all) return -1;
+    kept = weight_through(some, find(some, needed - 1, by_weight));
+  }
+  if (params.min_p > 0) {
+    const double least = double{std::min(params.min_p, 1.0f)} * kUnitWeight;
+    uint64_t above = 0;  // `some` holds them all
+    for (const Candidate& x : some) above += x.weight >= least ? x.weight : 0;
+    kept = std::min(kept, above);
+  }
+  const auto at = static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * kept) >>
+                                        64);  // uniform in [0, kept)
+  if (at >= some_weight && !all) return -1;
+  return find(some, at, by_weight).id;
 }
 
 }  // namespace
@@ -126,19 +125,21 @@ Sampled sample_row(std::span<const float> logits, const SampleParams& params, co
   if (!(params.temperature > kGreedyTemperature)) return {best.id};
 
   const Weighting weighting{best.logit, 1 / params.temperature};
-  const uint64_t total = kernels.total(logits.data(), n, weighting);
+  const bool top_k = params.top_k > 0 && params.top_k < n;
+  const uint64_t total =
+      top_k ? 0 : kernels.total(logits.data(), n, weighting);  // top_k does not need it
   const uint64_t bits = random_bits(key);
   if (scratch.size() < logits.size()) scratch.resize(logits.size());
   // Nearly always the candidates within a few nats of the best decide; if not, all that have any
-  // weight are brought in.
+  // weight are brought in. With min_p those that it keeps do.
   constexpr float kNats = 8, kWeightlessNats = 22;
-  const float min_p_nats = params.min_p > 0 ? -std::log(params.min_p) + 0.01f : 0;
-  for (const float nats : {std::max(kNats, min_p_nats), kWeightlessNats}) {
+  const float few = params.min_p > 0 ? -std::log(params.min_p) + 0.01f : kNats;
+  for (const float nats : {few, kWeightlessNats}) {
     const float least = best.logit - params.temperature * nats;
     const auto count =
         static_cast<size_t>(kernels.gather(logits.data(), n, weighting, least, scratch.data()));
-    const Prefix prefix{Candidates(scratch).first(count), total, nats >= kWeightlessNats};
-    const int32_t id = sample_prefix(prefix, params, logits.size(), bits);
+    const int32_t id = draw(Candidates(scratch).first(count), nats >= kWeightlessNats, total,
+                            params, logits.size(), bits);
     if (id >= 0) return {id};
   }
   return {best.id};  // not reached: the last prefix is whole

@@ -99,8 +99,9 @@ int gather(const float* logits, int n, Weighting w, float least, Candidate* out)
     F32 x[kUnroll];
     unroll<kUnroll>([&](auto u) { x[u] = load(logits + i + u * kLanes); });
     if (max_lane(max(max(x[0], x[1]), max(x[2], x[3]))) < least) continue;
-    unroll<kUnroll>(
-        [&](auto u) { out = gather_lanes(x[u], i + u * kLanes, kLanes, w, least, out); });
+    for (int u = 0; u < kUnroll; ++u) {
+      if (max_lane(x[u]) >= least) out = gather_lanes(x[u], i + u * kLanes, kLanes, w, least, out);
+    }
   }
   for (; i < n; i += kLanes) {
     const int lanes = n - i < kLanes ? n - i : kLanes;
