@@ -44,17 +44,27 @@ constexpr std::integral_constant<KvType, type> kTag{};
 // Rows go in groups of R = 1, 2 or 4. A group's scores, then weights, lie key by key:
 // (kPartialKeys, R).
 
+// Brings memory near that is wanted soon; null: nothing. The hardware's own prefetch stops at
+// pages, and a block is one.
+MLXFORGE_INLINE void prefetch(const void* p, size_t bytes) {
+  for (size_t i = 0; p != nullptr && i < bytes; i += 64)
+    __builtin_prefetch(static_cast<const char*>(p) + i);
+}
+
 // Dot products in flight at once in score_keys: a multiple of kLanes, enough to hide the latency of
 // fma.
 constexpr int kDots = kLanes == 4 ? 8 : kLanes;
 
 // scores[j][r] = q_r . k_j for keys j in [first, last) of a block, both multiples of kDots / R.
 // Each dot product is kLanes running sums over d, then a fixed tree, whatever R. q (R, d), k
-// (kBlockTokens, d), scores (kPartialKeys, R) from the block's first key on
+// (kBlockTokens, d), scores (kPartialKeys, R) from the block's first key on; next: the block to
+// prefetch, or null
 template <KvType type, int R>
-void score_keys(const float* q, const Element<type>* k, int d, int first, int last, float* scores) {
+void score_keys(const float* q, const Element<type>* k, int d, int first, int last, float* scores,
+                const Element<type>* next) {
   constexpr int kKeys = kDots / R;
   for (int key = first; key < last; key += kKeys) {
+    prefetch(next ? next + key * d : nullptr, sizeof(*k) * static_cast<size_t>(kKeys * d));
     F32 acc[kDots];
     unroll<kDots>([&](auto i) { acc[i] = zero(); });
     for (int i = 0; i < d; i += kLanes) {
@@ -71,15 +81,18 @@ void score_keys(const float* q, const Element<type>* k, int d, int first, int la
 }
 
 // values[r][0 .. C kLanes) += weights[j][r] * v_j over keys j in [first, last), in that order.
-// weights (kPartialKeys, R) from the block's first key on, v (kBlockTokens, d), values (R, d)
+// weights (kPartialKeys, R) from the block's first key on, v (kBlockTokens, d), values (R, d);
+// next: as above
 template <KvType type, int R, int C>
 MLXFORGE_INLINE void add_value_columns(const float* weights, const Element<type>* v, int d,
-                                       int first, int last, float* values) {
+                                       int first, int last, float* values,
+                                       const Element<type>* next) {
   F32 acc[R * C];
   unroll<R>([&](auto r) {
     unroll<C>([&](auto c) { acc[r * C + c] = load(values + r * d + c * kLanes); });
   });
   for (int key = first; key < last; ++key) {
+    prefetch(next ? next + key * d : nullptr, sizeof(*v) * C * kLanes);
     F32 v_lanes[C];
     unroll<C>([&](auto c) { v_lanes[c] = load_kv(kTag<type>, v + key * d + c * kLanes); });
     unroll<R>([&](auto r) {
@@ -93,13 +106,16 @@ MLXFORGE_INLINE void add_value_columns(const float* weights, const Element<type>
 }
 template <KvType type, int R>
 void add_values(const float* weights, const Element<type>* v, int d, int first, int last,
-                float* values) {
+                float* values, const Element<type>* next) {
   constexpr int C = (kLanes == 8 ? 8 : 16) / R;  // as many sums as the registers hold
   int column = 0;
-  for (; column + C * kLanes <= d; column += C * kLanes)
-    add_value_columns<type, R, C>(weights, v + column, d, first, last, values + column);
+  for (; column + C * kLanes <= d; column += C * kLanes) {
+    const bool new_line = column * sizeof(*v) % 64 == 0;
+    add_value_columns<type, R, C>(weights, v + column, d, first, last, values + column,
+                                  next && new_line ? next + column : nullptr);
+  }
   for (; column < d; column += kLanes)
-    add_value_columns<type, R, 1>(weights, v + column, d, first, last, values + column);
+    add_value_columns<type, R, 1>(weights, v + column, d, first, last, values + column, nullptr);
 }
 
 // A block's keys [first, last) as f32, zero-padded to padded_dim(d).
@@ -124,10 +140,6 @@ MLXFORGE_INLINE void for_row_groups(int rows, F&& f) {
   for (int row = 0; row < rows; row += 4) f(Index<4>{}, row);
 }
 
-// A tile of one group of rows reads K and V straight from the pool; a bigger one, or one with odd
-// dims, widens each block first.
-bool reads_pool(int rows, int d) { return rows <= 4 && d == padded_dim(d); }
-
 int group_of(const AttentionArgs& a) { return a.n_q / a.kv.n_kv; }
 int rows_of(const AttentionTile& t) { return t.row_end - t.row_begin; }
 
@@ -145,43 +157,37 @@ const Element<type>* block_rows(const AttentionArgs& a, const AttentionTile& t, 
   return static_cast<const Element<type>*>(pool) + (t.kv_head * a.kv.n_slots + slot) * d;
 }
 
+// Rows whose dims fill whole vectors are read from the pool as they are, others are widened first.
 template <KvType type>
 void score_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
-                 const AttentionScratch& s) {
-  const int d = a.kv.d_k, padded = padded_dim(d), rows = rows_of(t),
-            at = index * kBlockTokens % kPartialKeys;
+                 const AttentionScratch& s, const Element<type>* next) {
+  const int d = a.kv.d_k, padded = padded_dim(d), at = index * kBlockTokens % kPartialKeys;
   const Element<type>* k = block_rows<type>(a, t, a.kv.k, d, index);
   first = round_down(first, kDots),
   last = round_up(last, kDots);  // the most that one step of score_keys takes
-  if (reads_pool(rows, d)) {
-    for_row_groups(
-        rows, [&](auto R, int) { score_keys<type, R>(s.q, k, d, first, last, s.scores + at * R); });
-  } else {
-    widen<type>(k, d, first, last, s.block);
-    for_row_groups(rows, [&](auto R, int r) {
-      score_keys<KvType::f32, R>(s.q + r * padded, s.block, padded, first, last,
-                                 s.scores + r * kPartialKeys + at * R);
-    });
-  }
+  if (d != padded) widen<type>(k, d, first, last, s.block);
+  for_row_groups(rows_of(t), [&](auto R, int r) {
+    const float* q = s.q + r * padded;
+    float* scores = s.scores + r * kPartialKeys + at * R;
+    if (d != padded)
+      return score_keys<KvType::f32, R>(q, s.block, padded, first, last, scores, nullptr);
+    score_keys<type, R>(q, k, d, first, last, scores, r == 0 ? next : nullptr);
+  });
 }
 
 template <KvType type>
 void value_block(const AttentionArgs& a, const AttentionTile& t, int index, int first, int last,
-                 const AttentionScratch& s, float* values) {
-  const int d = a.kv.d_v, padded = padded_dim(d), rows = rows_of(t),
-            at = index * kBlockTokens % kPartialKeys;
+                 const AttentionScratch& s, float* values, const Element<type>* next) {
+  const int d = a.kv.d_v, padded = padded_dim(d), at = index * kBlockTokens % kPartialKeys;
   const Element<type>* v = block_rows<type>(a, t, a.kv.v, d, index);
-  if (reads_pool(rows, d)) {
-    for_row_groups(rows, [&](auto R, int) {
-      add_values<type, R>(s.scores + at * R, v, d, first, last, values);
-    });
-  } else {
-    widen<type>(v, d, first, last, s.block);
-    for_row_groups(rows, [&](auto R, int r) {
-      add_values<KvType::f32, R>(s.scores + r * kPartialKeys + at * R, s.block, padded, first, last,
-                                 values + r * padded);
-    });
-  }
+  if (d != padded) widen<type>(v, d, first, last, s.block);
+  for_row_groups(rows_of(t), [&](auto R, int r) {
+    const float* weights = s.scores + r * kPartialKeys + at * R;
+    float* row_values = values + r * padded;
+    if (d != padded)
+      return add_values<KvType::f32, R>(weights, s.block, padded, first, last, row_values, nullptr);
+    add_values<type, R>(weights, v, d, first, last, row_values, r == 0 ? next : nullptr);
+  });
 }
 
 // Combines lanes of the same row, which stand R apart, by a fixed tree: the same for every R when
@@ -237,11 +243,21 @@ void partial_of(const AttentionArgs& a, const AttentionTile& t, KeyRange range, 
                 const AttentionScratch& s, const PartialView& out) {
   const int start = index * kPartialKeys;  // scores and weights are indexed from here
   const int first = max_int(range.first, start), last = min_int(range.last, start + kPartialKeys);
+  const int first_block = first / kBlockTokens,
+            end_block = round_up(last, kBlockTokens) / kBlockTokens;
   const auto for_blocks = [&](auto f) {
-    for (int b = first / kBlockTokens; b * kBlockTokens < last; ++b)
+    for (int b = first_block; b < end_block; ++b)
       f(b, max_int(first - b * kBlockTokens, 0), min_int(last - b * kBlockTokens, kBlockTokens));
   };
-  for_blocks([&](int b, int from, int to) { score_block<type>(a, t, b, from, to, s); });
+  // The blocks are read in this order: K of the partial, V of the partial, K of the next one.
+  const auto k_rows = [&](int b) {
+    return b * kBlockTokens < range.last ? block_rows<type>(a, t, a.kv.k, a.kv.d_k, b) : nullptr;
+  };
+  const auto v_rows = [&](int b) { return block_rows<type>(a, t, a.kv.v, a.kv.d_v, b); };
+  for_blocks([&](int b, int from, int to) {
+    score_block<type>(a, t, b, from, to, s,
+                      b + 1 < end_block ? k_rows(b + 1) : v_rows(first_block));
+  });
   const int begin = round_down(first - start, kLanes), end = round_up(last - start, kLanes);
   for_row_groups(rows_of(t), [&](auto R, int r) {
     KeyRange keys[R];
@@ -252,9 +268,12 @@ void partial_of(const AttentionArgs& a, const AttentionTile& t, KeyRange range, 
     softmax_rows<R>(a.softcap, keys, begin, end, s.scores + r * kPartialKeys, out.max + r,
                     out.sum + r);
   });
-  const size_t rows = static_cast<size_t>(round_up(rows_of(t), 4));
-  memset(out.values, 0, sizeof(float) * rows * static_cast<size_t>(padded_dim(a.kv.d_v)));
-  for_blocks([&](int b, int from, int to) { value_block<type>(a, t, b, from, to, s, out.values); });
+  memset(out.values, 0,
+         sizeof(float) * static_cast<size_t>(round_up(rows_of(t), 4) * padded_dim(a.kv.d_v)));
+  for_blocks([&](int b, int from, int to) {
+    value_block<type>(a, t, b, from, to, s, out.values,
+                      b + 1 < end_block ? v_rows(b + 1) : k_rows(b + 1));
+  });
 }
 
 void partial(const AttentionArgs& a, const AttentionTile& t, KeyRange range, int index,
