@@ -51,12 +51,25 @@ void drop_nulls(OrderedJson& message) {
     field = field.value().is_null() ? message.erase(field) : std::next(field);
 }
 
-// Many a template reads content in every turn, though a turn that calls tools may have none.
-bool fill_content(OrderedJson& messages) {
+// A turn's reasoning goes by three names; templates read one of the first two (as in transformers).
+void alias_reasoning(OrderedJson& message) {
+  if (!message.is_object()) return;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    if (!message.contains(name)) continue;
+    const OrderedJson reasoning = message[name];
+    if (!message.contains("thinking")) message["thinking"] = reasoning;
+    message["reasoning_content"] = reasoning;
+    return;
+  }
+}
+
+// Gives turns without content this one; false when there are none. Many a template reads the
+// content of every turn, though one that calls tools may have none.
+bool fill_content(OrderedJson& messages, const OrderedJson& content) {
   bool filled = false;
   for (OrderedJson& message : messages) {
-    if (!message.is_object() || message.contains("content")) continue;
-    message["content"] = "";
+    if (!message.is_object() || !message.value("content", OrderedJson()).is_null()) continue;
+    message["content"] = content;
     filled = true;
   }
   return filled;
@@ -131,7 +144,10 @@ OrderedJson ChatTemplate::Impl::context(const ChatInput& input) const {
   out["documents"] = input.documents;
   out["add_generation_prompt"] = input.add_generation_prompt;
   OrderedJson& messages = out["messages"] = input.messages;
-  for (OrderedJson& message : messages) drop_nulls(message);
+  for (OrderedJson& message : messages) {
+    drop_nulls(message);
+    alias_reasoning(message);
+  }
   if (folds) fold_system(messages);
   return out;
 }
@@ -144,9 +160,12 @@ Result<std::string> ChatTemplate::Impl::render(const ChatInput& input) const {
   const bool with_tools = input.tools.is_array() && !input.tools.empty();
   OrderedJson variables = context(input);
   Result<std::string> prompt = render(with_tools, variables);
-  if (prompt.ok() || !fill_content(variables["messages"])) return prompt;
-  Result<std::string> filled = render(with_tools, variables);
-  return filled.ok() ? filled : prompt;
+  for (const OrderedJson& content : {OrderedJson(nullptr), OrderedJson("")}) {
+    if (prompt.ok() || !fill_content(variables["messages"], content)) break;
+    Result<std::string> filled = render(with_tools, variables);
+    if (filled.ok()) return filled;
+  }
+  return prompt;
 }
 
 Result<std::string> ChatTemplate::Impl::render(bool with_tools, const OrderedJson& context) const {

@@ -120,14 +120,29 @@ TEST(ChatTemplate, EmptyContentStandsInForNone) {  // case 31
                 .render({.messages = messages})
                 .value(),
             "[assistant]");
+  const char* two_kinds =
+      "{% if messages[0].content is none %}call{% else %}{{ 'x' + messages[0].content }}{% endif "
+      "%}";
+  EXPECT_EQ(compile(two_kinds).render({.messages = messages}).value(), "call");
   EXPECT_EQ(compile("{{ messages[0].content is defined }}").render({.messages = messages}).value(),
             "False");
 }
 
+TEST(ChatTemplate, ReasoningGoesByThreeNames) {
+  const ChatTemplate chat =
+      compile("{{ messages[0].reasoning_content }},{{ messages[0].thinking }}");
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"}) {
+    const OrderedJson message = {{"role", "assistant"}, {name, "why"}};
+    EXPECT_EQ(chat.render({.messages = OrderedJson::array({message})}).value(), "why,why");
+  }
+}
+
 TEST(ChatTemplate, RecursionEndsInAnError) {  // case 47
   EXPECT_FALSE(compile("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").render({}).ok());
-  EXPECT_FALSE(
-      compile("{% set n = namespace() %}{% set n.n = n %}{{ n | tojson }}").render({}).ok());
+  const char* nested =
+      "{% set n = namespace(v=[]) %}{% for i in range(300) %}{% set n.v = [n.v] %}{% endfor %}"
+      "{{ n.v | tojson }}";
+  EXPECT_FALSE(compile(nested).render({}).ok());
   ChatInput input;
   input.messages = OrderedJson::parse(std::string(200'000, '[') + std::string(200'000, ']'));
   EXPECT_EQ(compile("{{ messages }}").render(input).status().code, Code::invalid_request);
