@@ -35,7 +35,7 @@ struct Plan {
     act.n_rows = a.n_rows;
     // Several panels share the reading of activations, unless that leaves threads without work.
     const bool many = n_panels * n_blocks() >= 8 * kMaxPanels * threads;
-    unit_panels = a.n_rows >= 16 && many ? kMaxPanels : 1;
+    unit_panels = a.n_rows > kFewRows && many ? kMaxPanels : 1;
   }
 
   int n_blocks() const { return (args.n_rows + kMaxRows - 1) / kMaxRows; }

@@ -176,30 +176,28 @@ void multiply_many(const Product& p, void (*unpack_sub)(Bytes, Unpacked<Kind>&))
   }
 }
 
-// --- Few rows: codes go from memory to the multiplier without a stop.
+// --- Few rows: codes go from memory to the multiplier without a stop. One or two rows take all the
+// panel's vectors at once; up to eight take one vector after another, as registers allow.
 
-constexpr int kFew = 2;  // beyond, registers run out and unpacking pays
-
-// sums[r][v] = the products of R rows with a sub-block.
-template <class Kind, int kBits, int R>
-MLXFORGE_INLINE void sum_rows(I32 (&sums)[R][kVecs], Bytes sub, const typename Kind::Block* a) {
+// sums[r][v] = the products of R rows with kV vectors of a sub-block.
+template <class Kind, int kBits, int R, int kV>
+MLXFORGE_INLINE void sum_rows(I32 (&sums)[R][kV], Bytes sub, const typename Kind::Block* a) {
   typename Kind::Start start;
-  unroll<R>([&](auto r) {
-    unroll<kVecs>([&](auto v) { sums[r][v] = Kind::template first<kBits>(a[r]); });
-  });
+  unroll<R>(
+      [&](auto r) { unroll<kV>([&](auto v) { sums[r][v] = Kind::template first<kBits>(a[r]); }); });
   unroll<Kind::kSteps>([&](auto step) {
-    I32 x[kVecs];
-    unroll<kVecs>([&](auto v) {
+    I32 x[kV];
+    unroll<kV>([&](auto v) {
       x[v] = Kind::template raw_weights<kBits, step>(sub, v);
       start.add(x[v], v);
     });
     unroll<R>([&](auto r) {
       const I32 y = activation(a[r], step);
-      unroll<kVecs>([&](auto v) { sums[r][v] = Kind::dot(sums[r][v], x[v], y); });
+      unroll<kV>([&](auto v) { pin(sums[r][v] = Kind::dot(sums[r][v], x[v], y)); });
     });
   });
   unroll<R>([&](auto r) {
-    unroll<kVecs>([&](auto v) { sums[r][v] = Kind::total(start.apply(sums[r][v], v)); });
+    unroll<kV>([&](auto v) { sums[r][v] = Kind::total(start.apply(sums[r][v], v)); });
   });
 }
 
@@ -231,6 +229,7 @@ MLXFORGE_INLINE void sum_row4(I32 (&sums)[1][kVecs], Bytes sub, const ActBlock16
 // R rows times one panel, from row t on.
 template <class Kind, int kBits, int R>
 void multiply_panel(const Product& p, Bytes panel, int t, float* out) {
+  constexpr int kV = R <= 2 ? kVecs : 1;
   const Layout& w = *p.layout;
   const size_t head_size = head_bytes(w);
   const bool biased = w.zero == Zero::bias;
@@ -243,15 +242,18 @@ void multiply_panel(const Product& p, Bytes panel, int t, float* out) {
     panel += head_size;
     for (int s = 0; s < w.group; s += kSub, panel += sub_bytes(kBits), act += stride) {
       fetch(panel, head_size, kBits);
-      I32 sums[R][kVecs];
-      if constexpr (R == 1 && kBits == 4 && Kind::kSteps == Int16::kSteps)
-        sum_row4(sums, panel, *act);
-      else
-        sum_rows<Kind, kBits>(sums, panel, act);
-      unroll<R>([&](auto r) {
-        unroll<kVecs>(
-            [&](auto v) { acc[r][v] = add_group(acc[r][v], sums[r][v], head, v, act[r], biased); });
-      });
+      for (int v0 = 0; v0 < kVecs; v0 += kV) {
+        I32 sums[R][kV];
+        if constexpr (R == 1 && kBits == 4 && Kind::kSteps == Int16::kSteps)
+          sum_row4(sums, panel, *act);
+        else
+          sum_rows<Kind, kBits>(sums, panel + 4 * kLanes * v0, act);
+        unroll<R>([&](auto r) {
+          unroll<kV>([&](auto v) {
+            acc[r][v0 + v] = add_group(acc[r][v0 + v], sums[r][v], head, v0 + v, act[r], biased);
+          });
+        });
+      }
     }
   }
   unroll<R>([&](auto r) {
@@ -262,12 +264,31 @@ void multiply_panel(const Product& p, Bytes panel, int t, float* out) {
 template <class Kind, int kBits>
 void multiply(const Product& p) {
   const int n_rows = p.rows.end - p.rows.begin;
-  if (n_rows > kFew) return multiply_many<Kind>(p, unpack<Kind, kBits>);
-  for (int i = 0; i < p.n_panels; ++i)
-    for_tiles<kFew>(n_rows, [&](auto rows, int t) {
-      multiply_panel<Kind, kBits, rows>(p, p.panels + p.panel_bytes * i, t,
-                                        p.out + (i * n_rows + t) * kPanelRows);
-    });
+  if (n_rows > kFewRows) return multiply_many<Kind>(p, unpack<Kind, kBits>);
+  for (int i = 0; i < p.n_panels; ++i) {
+    Bytes panel = p.panels + p.panel_bytes * i;
+    float* out = p.out + i * n_rows * kPanelRows;
+    for (int t = 0, take; t < n_rows; t += take, out += take * kPanelRows) {
+      const int left = n_rows - t;
+      take = left >= 8 ? 8 : left >= 4 ? 4 : left;
+      switch (take) {
+        case 1:
+          multiply_panel<Kind, kBits, 1>(p, panel, t, out);
+          break;
+        case 2:
+          multiply_panel<Kind, kBits, 2>(p, panel, t, out);
+          break;
+        case 3:
+          multiply_panel<Kind, kBits, 3>(p, panel, t, out);
+          break;
+        case 4:
+          multiply_panel<Kind, kBits, 4>(p, panel, t, out);
+          break;
+        default:
+          multiply_panel<Kind, kBits, 8>(p, panel, t, out);
+      }
+    }
+  }
 }
 
 }  // namespace

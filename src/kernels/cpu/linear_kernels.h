@@ -55,6 +55,7 @@ struct Activations {
 };
 
 inline constexpr int kMaxPanels = 4;  // of one multiply
+inline constexpr int kFewRows = 8;    // up to here a panel is read in its packed form
 
 // out[i][t - rows.begin][16] = the sums of panel i, from one kind of activations. The rows lie in
 // one slab.

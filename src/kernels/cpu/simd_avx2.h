@@ -49,6 +49,7 @@ MLXFORGE_INLINE float max_lane_bits(I32 x) {
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm256_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm256_and_si256(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm256_or_si256(a, b); }
+MLXFORGE_INLINE void pin(I32& x) { asm("" : "+x"(x)); }
 template <int n>
 MLXFORGE_INLINE I32 sll_i(I32 x) {
   return _mm256_slli_epi32(x, n);

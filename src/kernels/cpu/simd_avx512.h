@@ -44,6 +44,7 @@ MLXFORGE_INLINE float max_lane_bits(I32 x) {
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return _mm512_mullo_epi32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return _mm512_and_si512(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return _mm512_or_si512(a, b); }
+MLXFORGE_INLINE void pin(I32& x) { asm("" : "+v"(x)); }
 template <int n>
 MLXFORGE_INLINE I32 sll_i(I32 x) {
   return _mm512_slli_epi32(x, n);

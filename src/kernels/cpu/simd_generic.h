@@ -61,6 +61,7 @@ MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) {
 }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return a & b; }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return a | b; }
+MLXFORGE_INLINE void pin(I32&) {}
 template <int n>
 MLXFORGE_INLINE I32 sll_i(I32 x) {
   return reinterpret_cast<I32>(reinterpret_cast<U32>(x) << n);

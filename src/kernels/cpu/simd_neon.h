@@ -52,6 +52,7 @@ MLXFORGE_INLINE float max_lane_bits(I32 x) { return __builtin_bit_cast(float, vm
 MLXFORGE_INLINE I32 mul_i(I32 a, I32 b) { return vmulq_s32(a, b); }
 MLXFORGE_INLINE I32 and_i(I32 a, I32 b) { return vandq_s32(a, b); }
 MLXFORGE_INLINE I32 or_i(I32 a, I32 b) { return vorrq_s32(a, b); }
+MLXFORGE_INLINE void pin(I32& x) { asm("" : "+w"(x)); }
 template <int n>
 MLXFORGE_INLINE I32 sll_i(I32 x) {
   if constexpr (n == 0)
