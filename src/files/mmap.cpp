@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -35,6 +34,13 @@ size_t file_size(int fd, const std::filesystem::path& path) {
 
 void unmap(std::span<const std::byte> bytes) {
   if (!bytes.empty()) ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
+}
+
+size_t page_size() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+// Advises on the mapping's bytes [first, end); first is a multiple of the page size.
+void advise(std::span<const std::byte> mapping, size_t first, size_t end, int advice) {
+  if (first < end) ::madvise(const_cast<std::byte*>(mapping.data()) + first, end - first, advice);
 }
 
 }  // namespace
@@ -67,19 +73,17 @@ bool MappedFile::contains(std::span<const std::byte> part) const {
 
 void MappedFile::will_need(std::span<const std::byte> part) const {
   check(contains(part), "will_need outside ", path_.string());
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<uintptr_t>(part.data()) & ~(page - 1);
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size());
-  ::madvise(reinterpret_cast<void*>(first), end - first, MADV_WILLNEED);
+  const size_t first = part.data() - bytes_.data();
+  advise(bytes_, first - first % page_size(), first + part.size(), MADV_WILLNEED);
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
   check(contains(part), "release outside ", path_.string());
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) & ~(page - 1);
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) & ~(page - 1);
+  const size_t first = part.data() - bytes_.data();
+  const size_t end = first + part.size();
+  const size_t page = page_size();
   // Clean pages of a file: dropping them loses nothing.
-  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  advise(bytes_, (first + page - 1) / page * page, end - end % page, MADV_DONTNEED);
 }
 
 }  // namespace mlxforge

@@ -33,7 +33,7 @@ std::vector<Hostile> hostile_files() {
   const std::string deep = std::string(100'000, '[');
   return {
       {"empty", "", {"only 0 bytes"}},
-      {"7 bytes", "\1\0\0\0\0\0\0", {"only"}},
+      {"7 bytes", le(uint64_t{2}).substr(0, 7), {"only 7 bytes"}},
       {"header length 0", with_header(""), {"JSON object as header"}},
       {"header length 7 of no object", with_header("1234567"), {"JSON object as header"}},
       {"header length the file's size", le(uint64_t{10}) + "{}", {"claims 10 bytes, but only 2"}},
