@@ -110,8 +110,10 @@ class Entry {
   const Json& json_;
 };
 
+// Null: what MLX writes for no metadata.
 void check_metadata(const Json& metadata, std::string_view file) {
   const auto is_string = [](const Json& value) { return value.is_string(); };
+  if (metadata.is_null()) return;
   if (!metadata.is_object() || !std::all_of(metadata.begin(), metadata.end(), is_string))
     fail("files", file, ": expected __metadata__ to map strings to strings");
 }

@@ -175,5 +175,10 @@ TEST(Safetensors, TensorsComeInOrderOfTheirBytes) {
 
 TEST(Safetensors, AFileWithoutTensorsIsValid) { EXPECT_EQ(parse_error(with_header("{}   ")), ""); }
 
+// mx.save_safetensors writes null where it is given no metadata.
+TEST(Safetensors, MetadataMayBeNull) {
+  EXPECT_EQ(parse_error(with_header(R"({"__metadata__":null})")), "");
+}
+
 }  // namespace
 }  // namespace mlxforge

@@ -84,10 +84,12 @@ Json gguf_config(const GgufMetadata& m, const WeightFiles& weights) {
     fail("models", "expected general.architecture llama, got '", arch, "'");
   }
   reject_unknown(m, arch + ".");
-  const auto integer = [&](const char* key) { return m.get<int32_t>(arch + key); };
+  const auto integer = [&](const char* key) {
+    const auto value = m.get<int32_t>(arch + key);
+    if (value < 1) fail("models", "expected ", arch, key, " of at least 1, got ", value);
+    return value;
+  };
   const auto n_heads = integer(".attention.head_count");
-  if (n_heads < 1)
-    fail("models", "expected ", arch, ".attention.head_count of at least 1, got ", n_heads);
   const auto d_model = integer(".embedding_length");
   const auto head_dim = m.get_or<int32_t>(arch + ".attention.key_length", d_model / n_heads);
   const auto d_v = m.get_or<int32_t>(arch + ".attention.value_length", head_dim);
