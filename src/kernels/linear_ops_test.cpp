@@ -92,7 +92,7 @@ class LinearOps : public ::testing::TestWithParam<Place> {
   Bounded dot(const TestMatrix& m, int n, const Row& x) const {
     const bool coded = !m.layout.is_float();
     const bool integers = coded && place.on_cpu() && place.arith == Arith::accurate;
-    const double each = coded && !integers ? std::max(kF32, 2 * unit(place.act)) : kF32;
+    const double each = coded && !place.on_cpu() ? std::max(kF32, 2 * unit(place.act)) : kF32;
     Bounded sum;
     double most = 0;
     for (int k = 0; k < K; ++k) {

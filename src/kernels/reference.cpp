@@ -18,22 +18,35 @@ mx::array norm(const mx::array& x, const Norm& norm) {
   throw CheckFailure("bug: norm kind");
 }
 
-mx::array project(const mx::array& x, const PackedWeight& w) {
+namespace {
+
+// (T, n_in) -> (T, n_out). A bias joins a float product before it is rounded, and is added to a
+// quantised one after, as mlx-lm's layers do.
+mx::array project(const mx::array& x, const PackedWeight& w, const std::optional<mx::array>& bias) {
   if (const auto* dense = std::get_if<DenseWeight>(&w.form)) {
-    return mx::matmul(x, mx::transpose(mx::astype(dense->w, x.dtype())));
+    const auto matrix = mx::transpose(mx::astype(dense->w, x.dtype()));
+    return bias ? mx::addmm(*bias, x, matrix) : mx::matmul(x, matrix);
   }
   const auto* affine = std::get_if<AffineWeight>(&w.form);
   check(affine != nullptr, "panels on the reference path");
-  return mx::astype(mx::quantized_matmul(x, affine->codes, affine->scales, affine->biases, true,
-                                         affine->group, affine->bits),
-                    x.dtype());
+  const auto y = mx::astype(mx::quantized_matmul(x, affine->codes, affine->scales, affine->biases,
+                                                 true, affine->group, affine->bits),
+                            x.dtype());
+  return bias ? y + *bias : y;
 }
+
+}  // namespace
 
 mx::array linear(const mx::array& x, const Linear& linear) {
   std::vector<mx::array> outputs;
-  for (const auto& part : linear.parts) outputs.push_back(project(x, part));
-  mx::array y = outputs.size() == 1 ? outputs[0] : mx::concatenate(outputs, -1);
-  return linear.bias ? y + *linear.bias : y;
+  int row = 0;
+  for (const auto& part : linear.parts) {
+    std::optional<mx::array> bias;
+    if (linear.bias) bias = mx::slice(*linear.bias, {row}, {row + part.n_out});
+    outputs.push_back(project(x, part, bias));
+    row += part.n_out;
+  }
+  return outputs.size() == 1 ? outputs[0] : mx::concatenate(outputs, -1);
 }
 
 mx::array activate(const mx::array& x, Activation act) {

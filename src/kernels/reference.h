@@ -7,8 +7,7 @@
 namespace mlxforge::reference {
 
 mx::array norm(const mx::array& x, const Norm& norm);
-mx::array project(const mx::array& x, const PackedWeight& w);  // (T, n_in) -> (T, n_out)
-mx::array linear(const mx::array& x, const Linear& linear);    // all parts, side by side, plus bias
+mx::array linear(const mx::array& x, const Linear& linear);  // all parts, side by side, plus bias
 mx::array activate(const mx::array& x, Activation act);
 
 }  // namespace mlxforge::reference

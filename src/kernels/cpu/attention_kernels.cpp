@@ -340,7 +340,10 @@ void finish(const AttentionArgs& a, const AttentionTile& t, const PartialView& t
     for (int i = 0; i < d; i += kLanes) {
       // Masked keys add zeros, which may turn a -0 into +0: adding 0 leaves +0 either way.
       const F32 value = fma(load(total.values + r * padded + i), scale, zero());
-      store_n(out + i, value, min_int(kLanes, d - i));
+      if (i + kLanes <= d)
+        store(out + i, value);
+      else
+        store_n(out + i, value, d - i);
     }
   }
 }

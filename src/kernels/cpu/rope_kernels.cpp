@@ -1,5 +1,7 @@
 #include "kernels/cpu/rope_kernels.h"
 
+#include <type_traits>
+
 #include "kernels/cpu/simd.h"
 
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
@@ -36,10 +38,17 @@ void angles(const Rope& rope, int32_t position, float* cosine, float* sine) {
   }
 }
 
+// Each product and sum rounds on its own, as in MLX, on every ISA and in vectors and scalars alike.
 void rotate(const Rope& rope, const float* cosine, const float* sine, float* x) {
   const int half = rope.dims / 2;
   const int step = rope.interleaved ? 2 : 1, other = rope.interleaved ? 1 : half;
-  for (int i = 0; i < half; ++i) {
+  int i = 0;
+  for (; !rope.interleaved && i + kLanes <= half; i += kLanes) {
+    const F32 a = load(x + i), b = load(x + half + i), c = load(cosine + i), s = load(sine + i);
+    store(x + i, a * c - b * s);
+    store(x + half + i, a * s + b * c);
+  }
+  for (; i < half; ++i) {
     const float a = x[i * step], b = x[i * step + other];
     x[i * step] = a * cosine[i] - b * sine[i];
     x[i * step + other] = a * sine[i] + b * cosine[i];
@@ -72,20 +81,36 @@ void normalise_heads(const QkNorm& norm, const float* weight, const float* bias,
   for (int h = 0; h < heads; ++h) normalise(norm, weight, bias, x + h * d, d);
 }
 
-void store_kv(KvType type, void* pool, int64_t at, const float* x, int n) {
-  for (int i = 0; i < n; i += kLanes) {
-    const int lanes = n - i < kLanes ? n - i : kLanes;
-    const F32 v = load_n(x + i, lanes);
-    if (type == KvType::f32) store_n(static_cast<float*>(pool) + at + i, v, lanes);
-    if (type == KvType::f16) store_f16_n(static_cast<uint16_t*>(pool) + at + i, v, lanes);
-    if (type == KvType::bf16) store_bf16_n(static_cast<uint16_t*>(pool) + at + i, v, lanes);
-  }
+template <KvType type>
+void store_row(void* pool, int64_t at, const float* x, int d) {
+  using Element = std::conditional_t<type == KvType::f32, float, uint16_t>;
+  Element* out = static_cast<Element*>(pool) + at;
+  const auto put = [&](Element* p, F32 v, int n) {
+    if constexpr (type == KvType::f32) n == kLanes ? store(p, v) : store_n(p, v, n);
+    if constexpr (type == KvType::f16) n == kLanes ? store_f16(p, v) : store_f16_n(p, v, n);
+    if constexpr (type == KvType::bf16) n == kLanes ? store_bf16(p, v) : store_bf16_n(p, v, n);
+  };
+  int i = 0;
+  for (; i + kLanes <= d; i += kLanes) put(out + i, load(x + i), kLanes);
+  if (i < d) put(out + i, load_n(x + i, d - i), d - i);
 }
 
 // x (heads, d) into one slot of a pool (heads, n_slots, d).
 void store_slot(const KvView& kv, void* pool, int64_t slot, const float* x, int d) {
-  for (int h = 0; h < kv.n_kv; ++h)
-    store_kv(kv.type, pool, (h * kv.n_slots + slot) * d, x + h * d, d);
+  for (int h = 0; h < kv.n_kv; ++h) {
+    const int64_t at = (h * kv.n_slots + slot) * d;
+    switch (kv.type) {
+      case KvType::f32:
+        store_row<KvType::f32>(pool, at, x + h * d, d);
+        break;
+      case KvType::f16:
+        store_row<KvType::f16>(pool, at, x + h * d, d);
+        break;
+      case KvType::bf16:
+        store_row<KvType::bf16>(pool, at, x + h * d, d);
+        break;
+    }
+  }
 }
 
 void append(const RopeAppendArgs& a, int first_token, int last_token) noexcept {
