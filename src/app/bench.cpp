@@ -3,9 +3,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
+#include <span>
 #include <string>
 
 #include "app/commands.h"
@@ -115,17 +116,12 @@ void measure_decode(Engine& engine, const BenchOptions& options, int batch, Meas
 
 // FNV-1a over the last position's logits: a fast kernel that is wrong shows.
 uint64_t hash_logits(Engine& engine, int chunk) {
+  const auto scoring = engine.score(some_ids(64, engine.options().n_valid, 0), chunk);
+  std::span<const float> rows;
+  while (!scoring->done()) rows = scoring->next();
   uint64_t hash = 14695981039346656037u;
-  const int vocab = engine.spec().vocab;
-  engine.score(some_ids(64, engine.options().n_valid, 0), chunk, [&](const float* rows, int n) {
-    hash = 14695981039346656037u;
-    const float* row = rows + static_cast<size_t>(n - 1) * static_cast<size_t>(vocab);
-    for (int i = 0; i < vocab; ++i) {
-      uint32_t bits;
-      std::memcpy(&bits, row + i, sizeof(bits));
-      hash = (hash ^ bits) * 1099511628211u;
-    }
-  });
+  for (const float logit : rows.last(static_cast<size_t>(engine.spec().vocab)))
+    hash = (hash ^ std::bit_cast<uint32_t>(logit)) * 1099511628211u;
   return hash;
 }
 

@@ -13,11 +13,10 @@ int run_logits(const Options& options, Arguments) {
       load_session(options, [](const std::vector<StepEvent>&) {});
   const std::vector<int32_t> ids = read_ids(options.ids, session->vocab_size);
   NpyWriter writer(options.out, static_cast<int64_t>(ids.size()), session->vocab_size);
-  const auto write = [&](const float* rows, int n) {
-    writer.append({rows, static_cast<size_t>(n) * static_cast<size_t>(session->vocab_size)});
-  };
-  session->worker->call(
-      [&](Engine& engine) { engine.score(ids, options.engine.prefill_chunk, write); });
+  session->worker->call([&](Engine& engine) {
+    const auto scoring = engine.score(ids, options.engine.prefill_chunk);
+    while (!scoring->done()) writer.append(scoring->next());
+  });
   writer.finish();
   return 0;
 }

@@ -143,22 +143,9 @@ ServiceStats Engine::stats() const {
           .kv_blocks_used = blocks_.blocks_used()};
 }
 
-void Engine::score(const std::vector<int32_t>& ids, int chunk,
-                   const std::function<void(const float* rows, int n)>& sink) {
+std::unique_ptr<Scoring> Engine::score(std::vector<int32_t> ids, int chunk) {
   check(idle(), "score needs an idle engine");
-  Sequence seq;
-  seq.tokens = ids;
-  if (!blocks_.grow(seq.blocks, seq.n_tokens())) {
-    fail("engine", "expected at most ", blocks_.capacity(), " ids, got ", ids.size(),
-         "; raise --kv-budget");
-  }
-  while (seq.n_pending() > 0) {
-    const int n = std::min(chunk, seq.n_pending());
-    const auto logits = runner_.score({&seq, n});
-    sink(logits.data<float>(), n);
-    seq.n_computed += n;
-  }
-  blocks_.release(seq.blocks);
+  return std::make_unique<Scoring>(runner_, blocks_, std::move(ids), chunk);
 }
 
 }  // namespace mlxforge

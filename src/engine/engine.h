@@ -8,6 +8,7 @@
 
 #include "engine/runner.h"
 #include "engine/scheduler.h"
+#include "engine/scoring.h"
 #include "engine/service.h"
 
 namespace mlxforge {
@@ -36,14 +37,14 @@ class Engine {
   ServiceStats stats() const;
   const EngineSetup& options() const { return options_; }
   const ModelSpec& spec() const { return decoder_->spec(); }
+  const Exec& exec() const { return exec_; }
   int capacity() const { return blocks_.capacity(); }  // tokens the cache holds
 
   // Tests inject faults here: called before every run of a batch, may throw.
   void set_before_run(std::function<void(const Batch&)> hook) { before_run_ = std::move(hook); }
 
-  // Teacher-forced logits of ids, a chunk of rows at a time. REQUIRES idle().
-  void score(const std::vector<int32_t>& ids, int chunk,
-             const std::function<void(const float* rows, int n)>& sink);
+  // Teacher-forced logits of ids, `chunk` rows at a time. REQUIRES idle() as long as it lives.
+  std::unique_ptr<Scoring> score(std::vector<int32_t> ids, int chunk);
 
  private:
   std::vector<SampledToken> run(const Batch& batch);

@@ -238,9 +238,12 @@ TEST(Engine, ScoresAreTheSameBytesHoweverChunked) {
   const auto ids = random_prompt(70, 3);
   const auto score = [&](int chunk, int threads) {
     std::vector<float> rows;
-    make_engine(model, {.threads = threads})->score(ids, chunk, [&](const float* data, int n) {
-      rows.insert(rows.end(), data, data + size_t(n) * testing::kVocab);
-    });
+    const auto engine = make_engine(model, {.threads = threads});
+    const auto scoring = engine->score(ids, chunk);
+    while (!scoring->done()) {
+      const auto next = scoring->next();
+      rows.insert(rows.end(), next.begin(), next.end());
+    }
     return rows;
   };
   const auto whole = score(70, 2);
