@@ -32,6 +32,18 @@ def test_logits_do_not_depend_on_chunks_or_threads(model, flags, tmp_path):
     assert logits.dtype == np.float32 and logits.shape[0] == 100 and np.isfinite(logits).all()
 
 
+AUTO_KV = [("gguf_q4_1/model.gguf", (), "f16"), ("gguf_q4_1/model.gguf", ("--activations", "float"), "f32"), ("f32", (), "f32"), ("bf16", (), "bf16")]
+
+
+@pytest.mark.parametrize("model, flags, auto", AUTO_KV)
+def test_kv_dtype(model, flags, auto):
+    """`auto` is the dtype that docs/options.md tells; each other one gives other logits."""
+    want = binary.logits(FIXTURES / model, random_ids(40), *flags)
+    for dtype in ["f32", "f16", "bf16"]:
+        got = binary.logits(FIXTURES / model, random_ids(40), *flags, "--kv-dtype", dtype)
+        assert np.array_equal(got, want) == (dtype == auto), dtype
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_generated_ids_are_the_arg_max_of_logits(model):
     """In the default arithmetic too: decode and prefill are the same sums."""

@@ -34,6 +34,8 @@ inline constexpr std::string_view kNames<Device>[] = {"auto", "cpu", "cuda", "me
 template <>
 inline constexpr std::string_view kNames<Activations>[] = {"auto", "int8", "float"};
 template <>
+inline constexpr std::string_view kNames<KvDtype>[] = {"auto", "f32", "f16", "bf16"};
+template <>
 inline constexpr std::string_view kNames<KernelChoice>[] = {"auto", "reference"};
 template <>
 inline constexpr std::string_view kNames<LogLevel>[] = {"debug", "info", "warn", "error"};

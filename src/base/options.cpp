@@ -106,6 +106,10 @@ constexpr OptionField kFields[] = {
     field<&O::engine, &E::activations>({"activations", "auto|int8|float", "",
                                         "Arithmetic on quantised weights: auto is float-accurate, "
                                         "int8 faster and less exact, float exact and slow."}),
+    field<&O::engine, &E::kv_dtype>({"kv-dtype", "auto|f32|f16|bf16", "",
+                                     "What keys and values are kept in; auto is the checkpoint's "
+                                     "float dtype: f16 for quantised "
+                                     "GGUF, f32 under --activations float."}),
     field<&O::engine, &E::kernels>(
         {"kernels", "auto|reference", "",
          "Our kernels where the device has them, or the reference from stock MLX ops."}),
@@ -135,8 +139,8 @@ constexpr OptionField kFields[] = {
     field<&O::raw>(
         {"raw", "", "generate",
          "Give PROMPT to the model as it is, without the chat template; only BOS is added."}),
-    field<&O::json>(
-        {"json", "", "generate bench", "Print JSON: one object, or for bench one a line."}),
+    field<&O::json>({"json", "", "generate bench",
+                     "Print JSON: one object, or for bench one a line."}),
     field<&O::ids>({"ids", "IDS.npy", "logits", "Token ids: int32 or int64, shape (T) or (1, T)."}),
     field<&O::out>(
         {"out", "LOGITS.npy", "logits", "Where to write the logits: float32, (T, vocab)."}),

@@ -29,6 +29,9 @@ enum class Activations {
   int8,
   float32
 };  // automatic: float-accurate integers where weights are coded
+// What K and V are kept in. automatic: the checkpoint's float dtype; f16 for quantised GGUF, f32
+// under Activations::float32.
+enum class KvDtype { automatic, f32, f16, bf16 };
 enum class KernelChoice { automatic, reference };
 
 // How the engine computes and what it may use.
@@ -41,6 +44,7 @@ struct EngineOptions {
   int max_waiting = 256;    // requests in the queue; more get 429
   int64_t kv_budget = 0;    // bytes of KV blocks; 0: by formula, printed at start
   Activations activations = Activations::automatic;
+  KvDtype kv_dtype = KvDtype::automatic;
   KernelChoice kernels = KernelChoice::automatic;
 };
 

@@ -78,7 +78,9 @@ TEST(Options, Bytes) {
 TEST(Options, ChoicesListsAndSwitches) {
   EXPECT_EQ(with("device", "cuda").engine.device, Device::cuda);
   EXPECT_EQ(with("activations", "float").engine.activations, Activations::float32);
+  EXPECT_EQ(with("kv-dtype", "bf16").engine.kv_dtype, KvDtype::bf16);
   expect_refused("device", "CPU");
+  expect_refused("kv-dtype", "int8");
   expect_refused("kernels", "");
   EXPECT_EQ(with("alias", "a,b").serve.alias, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(with("batch", "1,8,64").bench.batch, (std::vector<int>{1, 8, 64}));

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/dtype.h"
 #include "models/family.h"
 
 namespace mlxforge {
@@ -22,6 +23,20 @@ mx::Dtype to_mx(DType dtype) {
   }
 }
 
+mx::Dtype kv_dtype(const EngineOptions& options, const Checkpoint& checkpoint, mx::Dtype act) {
+  switch (options.kv_dtype) {
+    case KvDtype::f32:
+      return mx::float32;
+    case KvDtype::f16:
+      return mx::float16;
+    case KvDtype::bf16:
+      return mx::bfloat16;
+    case KvDtype::automatic:
+      break;
+  }
+  return options.activations == Activations::float32 ? act : to_mx(checkpoint.kv_dtype());
+}
+
 Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
   Exec exec;
   const bool cpu = mx::default_device() == mx::Device::cpu;
@@ -32,7 +47,7 @@ Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
                : options.activations == Activations::int8 ? Arith::int8
                                                           : Arith::accurate;
   exec.act = to_mx(checkpoint.float_dtype());
-  exec.kv = options.activations == Activations::float32 ? exec.act : to_mx(checkpoint.kv_dtype());
+  exec.kv = kv_dtype(options, checkpoint, exec.act);
   exec.pool =
       std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : default_threads());
   exec.memory = std::make_shared<CpuMemory>();
@@ -88,7 +103,7 @@ std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions
   const Exec exec = make_exec(options, checkpoint);
   log_info("device ", device_name(), ", ",
            exec.on_cpu() ? cpu::isa_name(cpu::isa()) : "reference path", ", ", exec.pool->size(),
-           " threads");
+           " threads, keys and values in ", dtype_name(exec.kv));
   auto decoder = std::make_unique<Decoder>(
       std::move(spec), checkpoint, exec,
       [&](int done, int all) { progress(static_cast<double>(done) / all); });

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/cpu/linear_testing.h"
+#include "kernels/dtype.h"
 #include "kernels/exec.h"
 #include "kernels/weight.h"
 
@@ -28,10 +29,6 @@ struct Place {
   // The CPU's default arithmetic keeps f32 between ops whatever the checkpoint's dtype.
   mx::Dtype grid() const { return on_cpu() && arith != Arith::exact ? mx::float32 : act; }
 };
-
-inline std::string dtype_name(mx::Dtype d) {
-  return d == mx::float16 ? "f16" : d == mx::bfloat16 ? "bf16" : "f32";
-}
 
 inline std::string place_name(const ::testing::TestParamInfo<Place>& info) {
   const Place& p = info.param;
