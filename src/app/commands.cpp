@@ -14,6 +14,9 @@ constexpr Command kCommands[] = {
     {"dump-weights", "[MODEL]", "The same as inspect --weights.", 0, 0, run_dump_weights},
     {"logits", "[MODEL] --ids IDS.npy --out LOGITS.npy",
      "Write the logits at every position of IDS.npy.", 0, 0, run_logits},
+    {"perplexity", "MODEL FILE",
+     "Predict the text of FILE; --against float measures the arithmetic's loss.", 1, 0,
+     run_perplexity},
 };
 
 }  // namespace

@@ -32,5 +32,6 @@ int run_bench(const Options& options, Arguments arguments);
 int run_inspect(const Options& options, Arguments arguments);
 int run_dump_weights(const Options& options, Arguments arguments);
 int run_logits(const Options& options, Arguments arguments);
+int run_perplexity(const Options& options, Arguments arguments);
 
 }  // namespace mlxforge

@@ -36,6 +36,8 @@ inline constexpr std::string_view kNames<Activations>[] = {"auto", "int8", "floa
 template <>
 inline constexpr std::string_view kNames<KvDtype>[] = {"auto", "f32", "f16", "bf16"};
 template <>
+inline constexpr std::string_view kNames<Against>[] = {"none", "float"};
+template <>
 inline constexpr std::string_view kNames<KernelChoice>[] = {"auto", "reference"};
 template <>
 inline constexpr std::string_view kNames<LogLevel>[] = {"debug", "info", "warn", "error"};

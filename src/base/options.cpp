@@ -77,6 +77,7 @@ using O = Options;
 using E = EngineOptions;
 using S = SamplingOptions;
 using B = BenchOptions;
+using P = PerplexityOptions;
 
 constexpr OptionField kFields[] = {
     field<&O::model>(
@@ -139,7 +140,7 @@ constexpr OptionField kFields[] = {
     field<&O::raw>(
         {"raw", "", "generate",
          "Give PROMPT to the model as it is, without the chat template; only BOS is added."}),
-    field<&O::json>({"json", "", "generate bench",
+    field<&O::json>({"json", "", "generate bench perplexity",
                      "Print JSON: one object, or for bench one a line."}),
     field<&O::ids>({"ids", "IDS.npy", "logits", "Token ids: int32 or int64, shape (T) or (1, T)."}),
     field<&O::out>(
@@ -152,6 +153,14 @@ constexpr OptionField kFields[] = {
     number<1, kBig, &O::bench, &B::gen>({"gen", "N", "bench", "Tokens to decode per sequence."}),
     number<0, kBig, &O::bench, &B::depth>(
         {"depth", "N", "bench", "Tokens already in the cache when decode starts."}),
+    field<&O::perplexity, &P::against>({"against", "none|float", "perplexity",
+                                        "Also run --activations float (with its own KV dtype) and "
+                                        "compare every position with it."}),
+    number<0, kBig, &O::perplexity, &P::ctx>(
+        {"ctx", "N", "perplexity",
+         "Tokens per window; 0 takes 2048, or fewer where the context is shorter."}),
+    number<0, kBig, &O::perplexity, &P::tokens>(
+        {"tokens", "N", "perplexity", "Predict at most N tokens of FILE; 0 takes all."}),
 };
 
 }  // namespace

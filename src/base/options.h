@@ -70,6 +70,14 @@ struct BenchOptions {
   int depth = 0;
 };
 
+enum class Against { none, float32 };  // float32: the engine of --activations float
+
+struct PerplexityOptions {
+  Against against = Against::none;
+  int ctx = 0;     // tokens per window; 0: min(2048, what a request may have)
+  int tokens = 0;  // to predict at most; 0: all of the file's
+};
+
 struct Options {
   std::string model;  // a folder, a .gguf file; empty: the default model that set-up installed
   std::string config;
@@ -79,6 +87,7 @@ struct Options {
   ServeOptions serve;
   SamplingOptions sampling;
   BenchOptions bench;
+  PerplexityOptions perplexity;
   bool ignore_eos = false;
   bool raw = false;
   bool json = false;

@@ -79,6 +79,7 @@ TEST(Options, ChoicesListsAndSwitches) {
   EXPECT_EQ(with("device", "cuda").engine.device, Device::cuda);
   EXPECT_EQ(with("activations", "float").engine.activations, Activations::float32);
   EXPECT_EQ(with("kv-dtype", "bf16").engine.kv_dtype, KvDtype::bf16);
+  EXPECT_EQ(with("against", "float").perplexity.against, Against::float32);
   expect_refused("device", "CPU");
   expect_refused("kv-dtype", "int8");
   expect_refused("kernels", "");
