@@ -28,6 +28,10 @@ SamplingDefaults sampling_defaults(const Json& generation_config) {
   take(result.top_k, generation_config, "top_k", 1e9);
   take(result.top_p, generation_config, "top_p", 1);
   take(result.min_p, generation_config, "min_p", 1);
+  take(result.typical_p, generation_config, "typical_p", 1);
+  take(result.repetition_penalty, generation_config, "repetition_penalty", 100);
+  if (result.repetition_penalty == 0)
+    fail("app", "expected repetition_penalty in generation_config.json to be above 0, got 0");
   if (generation_config.value("do_sample", Json()) == false) result.temperature = 0;
   return result;
 }

@@ -12,19 +12,23 @@ TEST(SamplingDefaults, FileThenOpenAi) {
   const SamplingDefaults none = sampling_defaults(nullptr);
   EXPECT_EQ(none.temperature, 1);
   EXPECT_EQ(none.top_p, 1);
-  const SamplingDefaults some = sampling_defaults(
-      Json{{"temperature", 0.6}, {"top_p", 0.9}, {"top_k", 40}, {"min_p", nullptr}});
+  const SamplingDefaults some = sampling_defaults(Json{{"temperature", 0.6},
+                                                       {"top_p", 0.9},
+                                                       {"top_k", 40},
+                                                       {"min_p", nullptr},
+                                                       {"repetition_penalty", 1.05}});
   EXPECT_EQ(some.temperature, 0.6);
   EXPECT_EQ(some.top_p, 0.9);
   EXPECT_EQ(some.top_k, 40);
   EXPECT_EQ(some.min_p, 0);
+  EXPECT_EQ(some.repetition_penalty, 1.05);
   EXPECT_EQ(sampling_defaults(Json{{"temperature", 0.6}, {"do_sample", false}}).temperature, 0);
   EXPECT_EQ(sampling_defaults(Json{{"temperature", 0.6}, {"do_sample", true}}).temperature, 0.6);
 }
 
 TEST(SamplingDefaults, RefusesWhatIsNoNumber) {
   for (const Json& bad : {Json{{"temperature", "hot"}}, Json{{"top_p", 1.5}}, Json{{"top_k", -2}},
-                          Json{{"min_p", true}}})
+                          Json{{"min_p", true}}, Json{{"repetition_penalty", 0}}})
     EXPECT_THROW(sampling_defaults(bad), Error) << bad;
 }
 

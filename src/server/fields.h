@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/service.h"
 #include "server/json.h"
 
 namespace mlxforge {
@@ -26,6 +27,8 @@ struct GenerationParams {
   std::optional<uint64_t> seed;
 
   std::optional<int> max_tokens, max_completion_tokens;
+  SamplingParams sampling;  // sampling_fields.h; the rest is filled in by engine_request
+  std::optional<std::vector<std::string>> dry_breakers;
   int min_tokens = 0;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_ids;

@@ -8,8 +8,10 @@
 #include "server/api/generate.h"
 #include "server/generation_fields.h"
 #include "server/json.h"
+#include "server/sampling_fields.h"
 #include "server/testing/fake_engine.h"
 #include "server/testing/test_model.h"
+#include "text/sequence_breakers.h"
 
 namespace mlxforge {
 namespace {
@@ -121,13 +123,39 @@ constexpr Bad kBad[] = {
     {R"("n":3,"temperature":1)", "n"},
     {R"("n":1000)", "n"},
     {R"("n":"1")", "n"},
-    {R"("logit_bias":{"5":1})", "logit_bias"},
+    {R"("logit_bias":{"5":1e9})", "logit_bias"},
+    {R"("logit_bias":{"258":1})", "logit_bias"},
+    {R"("logit_bias":{"-1":1})", "logit_bias"},
+    {R"("logit_bias":{"":1})", "logit_bias"},
+    {R"("logit_bias":{"5x":1})", "logit_bias"},
+    {R"("logit_bias":{"05":1})", "logit_bias"},
+    {R"("logit_bias":{"5":"1"})", "logit_bias"},
+    {R"("logit_bias":{"5":null})", "logit_bias"},
+    {R"("logit_bias":{"5":-100.5})", "logit_bias"},
+    {R"("logit_bias":{"99999999999999999999":1})", "logit_bias"},
     {R"("logit_bias":{"999999999":5})", "logit_bias"},
     {R"("logit_bias":{"abc":1})", "logit_bias"},
     {R"("logit_bias":[])", "logit_bias"},
-    {R"("presence_penalty":0.5)", "presence_penalty"},
+    {R"("presence_penalty":2.5)", "presence_penalty"},
+    {R"("presence_penalty":"1")", "presence_penalty"},
     {R"("frequency_penalty":-3)", "frequency_penalty"},
-    {R"("repetition_penalty":1.1)", "repetition_penalty"},
+    {R"("frequency_penalty":NaN)", "body"},
+    {R"("repetition_penalty":0)", "repetition_penalty"},
+    {R"("repetition_penalty":-1)", "repetition_penalty"},
+    {R"("repetition_penalty":1e999)", "body"},
+    {R"("repeat_last_n":-2)", "repeat_last_n"},
+    {R"("repeat_last_n":1.5)", "repeat_last_n"},
+    {R"("typical_p":1.1)", "typical_p"},
+    {R"("typical_p":-0.1)", "typical_p"},
+    {R"("xtc_probability":2)", "xtc_probability"},
+    {R"("xtc_threshold":-1)", "xtc_threshold"},
+    {R"("dry_multiplier":-1)", "dry_multiplier"},
+    {R"("dry_base":0.5)", "dry_base"},
+    {R"("dry_allowed_length":0)", "dry_allowed_length"},
+    {R"("dry_penalty_last_n":-2)", "dry_penalty_last_n"},
+    {R"("dry_sequence_breakers":"x")", "dry_sequence_breakers"},
+    {R"("dry_sequence_breakers":[""])", "dry_sequence_breakers"},
+    {R"("dry_sequence_breakers":[5])", "dry_sequence_breakers"},
     {R"("presence_penalty":1e999)", "body"},
     {R"("response_format":{"type":"json_object"})", "response_format"},
     {R"("response_format":{"type":"json_schema","json_schema":{}})", "response_format"},
@@ -139,7 +167,8 @@ constexpr Bad kBad[] = {
 TEST(ApiDocs, NameEveryFieldAndEveryEndpoint) {
   std::ifstream file("docs/api.md");
   const std::string docs{std::istreambuf_iterator<char>(file), {}};
-  for (const auto fields : {generation_fields(), kChatCompletions.fields, kCompletions.fields})
+  for (const auto fields :
+       {generation_fields(), sampling_fields(), kChatCompletions.fields, kCompletions.fields})
     for (const Field& field : fields)
       EXPECT_NE(docs.find(str("`", field.name, "`")), std::string::npos) << field.name;
   for (const Endpoint& e : endpoints())
@@ -262,6 +291,35 @@ TEST_F(Api, ReadsSamplingParameters) {
   EXPECT_EQ(request(chat(R"("max_tokens":10.0)")).max_tokens, 10);
 }
 
+TEST_F(Api, ReadsLogitProcessors) {
+  const SamplingParams s =
+      request(chat(R"("logit_bias":{"5":-100,"257":2.5},"repetition_penalty":1.5,
+          "frequency_penalty":-0.5,"presence_penalty":2,"repeat_last_n":64,"typical_p":0.25,
+          "xtc_probability":0.5,"xtc_threshold":0.125,"dry_multiplier":0.75,"dry_base":2,
+          "dry_allowed_length":3,"dry_penalty_last_n":512,"dry_sequence_breakers":["b","cd"])"))
+          .sampling;
+  ASSERT_EQ(s.logit_bias.size(), 2u);
+  EXPECT_EQ(s.logit_bias[0].id, 5);
+  EXPECT_EQ(s.logit_bias[0].bias, -100);
+  EXPECT_EQ(s.logit_bias[1].id, 257);
+  EXPECT_EQ(s.logit_bias[1].bias, 2.5);
+  EXPECT_EQ(s.penalties.repetition, 1.5);
+  EXPECT_EQ(s.penalties.frequency, -0.5);
+  EXPECT_EQ(s.penalties.presence, 2);
+  EXPECT_EQ(s.penalties.last_n, 64);
+  EXPECT_EQ(s.typical_p, 0.25);
+  EXPECT_EQ(s.xtc_probability, 0.5);
+  EXPECT_EQ(s.xtc_threshold, 0.125);
+  EXPECT_EQ(s.dry.multiplier, 0.75);
+  EXPECT_EQ(s.dry.base, 2);
+  EXPECT_EQ(s.dry.allowed_length, 3);
+  EXPECT_EQ(s.dry.last_n, 512);
+  EXPECT_EQ(s.dry.breakers->tokens_since(bytes_of("abacdaa")), 2u);
+  const Dry dry = request(chat(R"("dry_multiplier":1)")).sampling.dry;
+  EXPECT_EQ(dry.breakers->tokens_since(bytes_of("a\nb:cde")), 3u);
+  EXPECT_EQ(dry.last_n, -1);
+}
+
 TEST_F(Api, UnseededRequestsGetDifferentSeeds) {
   EXPECT_NE(request(chat("")).sampling.seed, request(chat("")).sampling.seed);
 }
@@ -285,12 +343,20 @@ TEST_F(Api, TopKOffValues) {
 }
 
 TEST_F(Api, TheModelsDefaultsFillWhatIsAbsent) {
-  model_->defaults = {.temperature = 0.25, .top_k = 5, .top_p = 0.5, .min_p = 0.125};
+  model_->defaults = {.temperature = 0.25,
+                      .top_k = 5,
+                      .top_p = 0.5,
+                      .min_p = 0.125,
+                      .typical_p = 0.75,
+                      .repetition_penalty = 1.25};
   const SamplingParams s = request(chat("")).sampling;
   EXPECT_FLOAT_EQ(s.temperature, 0.25);
   EXPECT_EQ(s.top_k, 5);
   EXPECT_FLOAT_EQ(s.top_p, 0.5);
   EXPECT_FLOAT_EQ(s.min_p, 0.125);
+  EXPECT_FLOAT_EQ(s.typical_p, 0.75);
+  EXPECT_FLOAT_EQ(s.penalties.repetition, 1.25);
+  EXPECT_FLOAT_EQ(request(chat(R"("repetition_penalty":1)")).sampling.penalties.repetition, 1);
   EXPECT_EQ(request(chat(R"("top_k":0)")).sampling.top_k, 0);
 }
 
