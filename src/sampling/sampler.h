@@ -8,7 +8,6 @@
 #include "base/status.h"
 #include "base/threads.h"
 #include "kernels/cpu/sample.h"
-#include "sampling/logit_processors.h"
 #include "sampling/params.h"
 
 namespace mlxforge {
@@ -19,10 +18,10 @@ struct SampledToken {
 };
 
 struct SampleRow {
-  std::span<float> logits;  // (vocab); processors and bans change it
-  const SamplingParams* params = nullptr;
-  TokenHistory history;
-  std::vector<int32_t> banned;  // ids that may not be sampled now
+  std::span<float> logits;  // (vocab); banned ids are overwritten
+  SamplingParams params;
+  uint32_t output_index = 0;    // tokens this request has generated before
+  std::vector<int32_t> banned;  // ids in [0, vocab) that may not be sampled now
   SampledToken* result = nullptr;
 };
 
@@ -34,16 +33,11 @@ class Sampler {
   void sample(std::span<const SampleRow> rows);
 
  private:
-  // Of one thread.
-  struct Scratch {
-    cpu::SampleScratch candidates;
-    ProcessorScratch processors;
-  };
-  SampledToken sample_one(const SampleRow& row, Scratch& scratch) const;
+  cpu::Sampled draw(const SampleRow& row, cpu::SampleScratch& scratch) const noexcept;
 
   int n_valid_;
   ThreadPool& pool_;
-  std::vector<Scratch> scratch_;
+  std::vector<cpu::SampleScratch> scratch_;  // per thread
 };
 
 }  // namespace mlxforge
