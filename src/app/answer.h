@@ -2,10 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <string_view>
 
 #include "app/session.h"
-#include "text/detokenizer.h"
 
 namespace mlxforge {
 
@@ -18,8 +17,5 @@ SamplingParams sampling_params(const SamplingOptions& options);
 // refused or fails.
 StepEvent run_request(EngineService& engine, StepQueue& queue, Request request,
                       const std::function<bool(const StepEvent&)>& take);
-
-// The text that the event's tokens complete; with the last event, all that is left.
-std::string text_of(const StepEvent& event, Detokenizer& detokenizer);
 
 }  // namespace mlxforge

@@ -1,4 +1,5 @@
 // chat: a conversation in the terminal. Answers go to standard output, notices to standard error.
+
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -7,6 +8,7 @@
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/line_reader.h"
+#include "text/detokenizer.h"
 #include "text/prompt.h"
 
 namespace mlxforge {
@@ -91,12 +93,14 @@ class Chat {
     Detokenizer detokenizer(session_.text());
     std::string text;
     run_request(*session_.worker, queue_, std::move(request), [&](const StepEvent& event) {
-      const std::string piece = text_of(event, detokenizer);
+      std::string piece;
+      for (int32_t id : event.tokens) piece += detokenizer.push(id);
+      if (event.finish != FinishReason::none) piece += detokenizer.flush() + "\n";
       text += piece;
       print(piece);
       return !interrupted;
     });
-    print("\n");
+    text.pop_back();
     return text;
   }
 

@@ -2,10 +2,11 @@
 // standard output, by print().
 #pragma once
 
+#include <chrono>
+#include <mutex>
 #include <string>
 #include <string_view>
 
-#include "base/clock.h"
 #include "base/log.h"
 
 namespace mlxforge {
@@ -33,7 +34,7 @@ class Progress {
   std::string what_;
   bool terminal_;
   int shown_ = -1;  // percent on a terminal, quarters elsewhere
-  const TimePoint start_ = Clock::now();
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace mlxforge

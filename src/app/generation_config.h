@@ -8,8 +8,7 @@ namespace mlxforge {
 
 // What requests get that say nothing: temperature, top_k, top_p and min_p as far as the file (null
 // when absent) has them; greedy where it says do_sample false. Throws Error naming a key whose
-// value is not a number in its range; logs a warning for each other key that would change what is
-// sampled.
+// value is not a number in its range.
 SamplingDefaults sampling_defaults(const Json& generation_config);
 
 }  // namespace mlxforge

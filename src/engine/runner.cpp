@@ -78,8 +78,8 @@ std::vector<SampledToken> Runner::sample(mx::array& logits, const Batch& batch,
     if (!batch[i].samples()) continue;
     const Sequence& seq = *batch[i].seq;
     rows.push_back({.logits = {logits.data<float>() + rows.size() * vocab, vocab},
-                    .params = seq.request.sampling,
-                    .output_index = static_cast<uint32_t>(seq.n_generated()),
+                    .params = &seq.request.sampling,
+                    .history = {seq.tokens, static_cast<size_t>(seq.n_prompt())},
                     .banned = banned_ids(seq, model_stop_ids),
                     .result = &sampled[i]});
   }

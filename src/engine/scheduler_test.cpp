@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/check.h"
-
 namespace mlxforge {
 namespace {
 
@@ -80,13 +78,6 @@ TEST(Scheduler, AShortPromptDoesNotWaitForLongOnesBeforeIt) {
     commit(batch);
   }
   EXPECT_TRUE(first_token);
-}
-
-TEST(Scheduler, APromptThatCouldNeverFitIsABug) {
-  BlockManager blocks({{.block_bytes = 1}}, 4);
-  Scheduler scheduler(kLimits, blocks);
-  scheduler.add(sequence(1, 4 * kBlockTokens - 1));
-  EXPECT_THROW(scheduler.add(sequence(2, 4 * kBlockTokens)), CheckFailure);
 }
 
 TEST(Scheduler, TheYoungestIsPreemptedWhenBlocksRunOut) {

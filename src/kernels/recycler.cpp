@@ -1,6 +1,5 @@
 #include "kernels/recycler.h"
 
-#include <algorithm>
 #include <bit>
 #include <new>
 

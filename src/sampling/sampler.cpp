@@ -5,41 +5,47 @@
 namespace mlxforge {
 namespace {
 
-SampledToken to_token(const cpu::Sampled& drawn) {
-  if (drawn.error == cpu::SampleError::none) return {.id = drawn.id, .error = {}};
-  const char* what = drawn.error == cpu::SampleError::nan ? "NaN" : "infinite";
-  return {.id = -1,
-          .error = {.code = Code::internal,
-                    .message = str("the model produced ", what, " logits for this request"),
-                    .param = ""}};
+SampledToken failed(const char* why) {
+  return {.id = -1, .error = {.code = Code::internal, .message = why, .param = ""}};
 }
 
 }  // namespace
 
 Sampler::Sampler(int n_valid, ThreadPool& pool)
     : n_valid_(n_valid), pool_(pool), scratch_(pool.size()) {
-  for (auto& scratch : scratch_) {
-    scratch.reserve(n_valid);
-  }
+  for (auto& scratch : scratch_) scratch.candidates.reserve(n_valid);
 }
 
-// The pool's job allocates nothing: errors become text afterwards.
 void Sampler::sample(std::span<const SampleRow> rows) {
-  std::vector<cpu::Sampled> drawn(rows.size());
-  pool_.run(static_cast<int>(rows.size()),
-            [&](int row, int thread) noexcept { drawn[row] = draw(rows[row], scratch_[thread]); });
-  for (size_t i = 0; i < rows.size(); ++i) *rows[i].result = to_token(drawn[i]);
+  pool_.run(static_cast<int>(rows.size()), [&](int row, int thread) noexcept {
+    try {
+      *rows[row].result = sample_one(rows[row], scratch_[thread]);
+    } catch (const std::bad_alloc&) {
+      *rows[row].result = failed("out of memory");
+    }
+  });
 }
 
-cpu::Sampled Sampler::draw(const SampleRow& row, cpu::SampleScratch& scratch) const noexcept {
-  for (const int32_t id : row.banned) {
-    row.logits[id] = -std::numeric_limits<float>::infinity();
-  }
-  const auto& p = row.params;
-  return cpu::sample_row(
-      row.logits.first(n_valid_),
-      {.temperature = p.temperature, .top_k = p.top_k, .top_p = p.top_p, .min_p = p.min_p},
-      {.seed = p.seed, .choice = p.choice, .output = row.output_index}, scratch);
+SampledToken Sampler::sample_one(const SampleRow& row, Scratch& scratch) const {
+  const auto& p = *row.params;
+  const std::span<float> logits = row.logits.first(n_valid_);
+  process_logits(logits, p, row.history, scratch.processors);
+  for (const int32_t id : row.banned) row.logits[id] = -std::numeric_limits<float>::infinity();
+  const auto output = static_cast<uint32_t>(row.history.tokens.size() - row.history.n_prompt);
+  const auto [id, error] =
+      cpu::sample_row(logits,
+                      {.temperature = p.temperature,
+                       .top_k = p.top_k,
+                       .top_p = p.top_p,
+                       .min_p = p.min_p,
+                       .typical_p = p.typical_p,
+                       .xtc_probability = p.xtc_probability,
+                       .xtc_threshold = p.xtc_threshold},
+                      {.seed = p.seed, .choice = p.choice, .output = output}, scratch.candidates);
+  if (error == cpu::SampleError::none) return {.id = id, .error = {}};
+  return failed(error == cpu::SampleError::nan
+                    ? "the model produced NaN logits for this request"
+                    : "the model produced infinite logits for this request");
 }
 
 }  // namespace mlxforge

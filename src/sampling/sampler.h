@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/threads.h"
 #include "kernels/cpu/sample.h"
+#include "sampling/logit_processors.h"
 #include "sampling/params.h"
 
 namespace mlxforge {
@@ -18,10 +19,10 @@ struct SampledToken {
 };
 
 struct SampleRow {
-  std::span<float> logits;  // (vocab); banned ids are overwritten
-  SamplingParams params;
-  uint32_t output_index = 0;    // tokens this request has generated before
-  std::vector<int32_t> banned;  // ids in [0, vocab) that may not be sampled now
+  std::span<float> logits;  // (vocab); processors and bans change it
+  const SamplingParams* params = nullptr;
+  TokenHistory history;
+  std::vector<int32_t> banned;  // ids that may not be sampled now
   SampledToken* result = nullptr;
 };
 
@@ -33,11 +34,16 @@ class Sampler {
   void sample(std::span<const SampleRow> rows);
 
  private:
-  cpu::Sampled draw(const SampleRow& row, cpu::SampleScratch& scratch) const noexcept;
+  // Of one thread.
+  struct Scratch {
+    cpu::SampleScratch candidates;
+    ProcessorScratch processors;
+  };
+  SampledToken sample_one(const SampleRow& row, Scratch& scratch) const;
 
   int n_valid_;
   ThreadPool& pool_;
-  std::vector<cpu::SampleScratch> scratch_;  // per thread
+  std::vector<Scratch> scratch_;
 };
 
 }  // namespace mlxforge

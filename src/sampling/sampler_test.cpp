@@ -18,6 +18,14 @@ struct Wish {
   SamplingParams params;
   uint32_t output_index = 0;
   std::vector<int32_t> banned = {};
+
+  // A prompt and as many tokens as have been generated, of few ids so that they repeat.
+  std::vector<int32_t> history() const {
+    std::vector<int32_t> tokens(kPrompt + output_index);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % 7);
+    return tokens;
+  }
+  static constexpr size_t kPrompt = 20;
 };
 
 std::vector<float> random_logits(uint32_t seed) {
@@ -40,10 +48,13 @@ class SamplerTest : public ::testing::Test {
 
   std::vector<SampledToken> sample(std::vector<Wish> wishes) {
     std::vector<SampledToken> results(wishes.size());
+    std::vector<std::vector<int32_t>> histories;
+    for (const Wish& wish : wishes) histories.push_back(wish.history());
     std::vector<SampleRow> rows;
     for (size_t i = 0; i < wishes.size(); ++i) {
-      auto& [logits, params, index, banned] = wishes[i];
-      rows.push_back({logits, params, index, banned, &results[i]});
+      Wish& wish = wishes[i];
+      rows.push_back(
+          {wish.logits, &wish.params, {histories[i], Wish::kPrompt}, wish.banned, &results[i]});
     }
     sampler.sample(rows);
     return results;
@@ -58,20 +69,31 @@ class SamplerTest : public ::testing::Test {
 // Case 12, and more of its kind: every row as it is alone, in whatever company and order.
 TEST_F(SamplerTest, ARowDoesNotDependOnItsCompany) {
   std::vector<Wish> wishes;
-  for (uint32_t i = 0; i < 24; ++i) {
-    const SamplingParams kinds[] = {{.temperature = 0},
-                                    {.temperature = 1, .top_k = 1},
-                                    {.temperature = 1.5f, .top_p = 0.9f, .seed = 7},
-                                    {.temperature = 0.7f, .top_k = 5, .seed = i},
-                                    {.temperature = 2, .min_p = 0.05f, .seed = 9, .choice = i},
-                                    {.temperature = 1, .seed = 11}};
-    wishes.push_back({random_logits(i / 3), kinds[i % 6], i / 6, {}});
+  constexpr uint32_t kKinds = 12;
+  for (uint32_t i = 0; i < 3 * kKinds; ++i) {
+    const SamplingParams kinds[kKinds] = {
+        {.temperature = 0},
+        {.temperature = 1, .top_k = 1},
+        {.temperature = 1.5f, .top_p = 0.9f, .seed = 7},
+        {.temperature = 0.7f, .top_k = 5, .seed = i},
+        {.temperature = 2, .min_p = 0.05f, .seed = 9, .choice = i},
+        {.temperature = 1, .seed = 11},
+        {.logit_bias = {{3, 100}, {279, -100}}},
+        {.temperature = 1, .penalties = {.repetition = 1.7f}},
+        {.penalties = {.frequency = 1.5f, .presence = -2, .last_n = 9}},
+        {.dry = {.multiplier = 2, .allowed_length = 1}},
+        {.temperature = 1, .typical_p = 0.3f, .seed = 5},
+        {.temperature = 2, .xtc_probability = 0.5f, .seed = i}};
+    wishes.push_back({random_logits(i / 3), kinds[i % kKinds], i / kKinds, {}});
     if (i % 4 == 1) wishes.back().banned = {static_cast<int32_t>(i), best(wishes.back().logits)};
   }
   std::vector<int32_t> alone;
   for (const Wish& wish : wishes) alone.push_back(one(wish));
   EXPECT_EQ(alone[0], best(wishes[0].logits));
-  EXPECT_EQ(alone[7], sample({{wishes[7].logits, {.temperature = 0}, 0, wishes[7].banned}})[0].id);
+  EXPECT_EQ(
+      alone[kKinds + 1],
+      sample({{wishes[kKinds + 1].logits, {.temperature = 0}, 0, wishes[kKinds + 1].banned}})[0]
+          .id);
 
   std::vector<size_t> order(wishes.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -1,7 +1,10 @@
 // The line that each request leaves in the log, written when it ends in whatever way.
 #pragma once
 
-#include "base/clock.h"
+#include <chrono>
+#include <optional>
+#include <string>
+
 #include "server/generation.h"
 #include "server/http/message.h"
 
@@ -21,7 +24,7 @@ class AccessLog {
   const HttpRequest& request_;
   const Generation* generation_ = nullptr;
   int status_ = 499;  // the client left before an answer
-  const TimePoint start_ = Clock::now();
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace mlxforge

@@ -66,11 +66,12 @@ const Field* find(FieldTables tables, std::string_view name) {
 
 }  // namespace
 
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params) {
+Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params,
+                   std::vector<std::string>& unknown) {
   for (auto& [name, value] : body.items()) {
     const Field* field = find(tables, name);
     if (!field) {
-      params.unknown.push_back(name);
+      unknown.push_back(name);
       continue;
     }
     if (Status status = read_value(*field, value, params); !status.ok()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/service.h"
 #include "server/json.h"
 
 namespace mlxforge {
@@ -26,14 +27,14 @@ struct GenerationParams {
   std::optional<uint64_t> seed;
 
   std::optional<int> max_tokens, max_completion_tokens;
+  SamplingParams sampling;  // sampling_fields.h; the rest is filled in by engine_request
+  std::optional<std::vector<std::string>> dry_breakers;
   int min_tokens = 0;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
 
   OrderedJson input;  // messages or prompt; its endpoint checks it
-
-  std::vector<std::string> unknown;  // names that no table knows: ignored, and reported
 };
 
 enum class FieldType { boolean, integer, number, string, array, object, any };
@@ -60,8 +61,10 @@ constexpr Field later(const char* name, FieldType type, const char* only, double
 
 using FieldTables = std::initializer_list<std::span<const Field>>;
 
-// Reads `body` (an object) into `params`. The first failure ends it; its param is the field's name.
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params);
+// Reads `body` (an object) into `params` and the names that no table knows into `unknown`. The
+// first failure ends it; its param is the field's name.
+Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params,
+                   std::vector<std::string>& unknown);
 
 // The value of an `integer` field, clamped to T.
 template <class T>

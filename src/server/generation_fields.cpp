@@ -4,12 +4,14 @@
 #include <limits>
 #include <random>
 
+#include "server/sampling_fields.h"
+
 namespace mlxforge {
 namespace {
 
 constexpr size_t kMaxStops = 4;
-// Colder than this, logits over temperature leave only the greatest.
-constexpr double kGreedyBelow = 1e-3;
+constexpr double kGreedyBelow =
+    1e-3;  // colder than this, logits over temperature leave only the greatest
 constexpr int kWholeContext = std::numeric_limits<int>::max();
 
 using Params = GenerationParams;
@@ -38,21 +40,17 @@ Status set_stop_ids(OrderedJson& value, Params& params) {
 }
 
 Status set_stream_options(OrderedJson& value, Params& params) {
-  for (const auto& [name, option] : value.items()) {
-    if (name != "include_usage") {
-      params.unknown.push_back("stream_options." + name);
-    } else if (!option.is_null()) {
-      if (!option.is_boolean())
-        return Status::invalid("'stream_options.include_usage' must be a boolean");
-      params.include_usage = option.get<bool>();
-    }
-  }
+  const auto found = value.find("include_usage");
+  if (found == value.end() || found->is_null()) return {};
+  if (!found->is_boolean())
+    return Status::invalid("'stream_options.include_usage' must be a boolean");
+  params.include_usage = found->get<bool>();
   return {};
 }
 
 Status set_seed(OrderedJson& value, Params& params) {
-  params.seed = value.get<double>() < 0 ? static_cast<uint64_t>(to_integer<int64_t>(value))
-                                        : to_integer<uint64_t>(value);
+  params.seed = value.is_number_unsigned() ? value.get<uint64_t>()
+                                           : static_cast<uint64_t>(to_integer<int64_t>(value));
   return {};
 }
 
@@ -103,13 +101,6 @@ constexpr Field kFields[] = {
     {"prompt_cache_key", string},
     // Features to come.
     later("n", integer, "1", 1, 128),
-    later("logit_bias", object, "{}"),
-    later("presence_penalty", number, "0", -2, 2),
-    later("frequency_penalty", number, "0", -2, 2),
-    later("repetition_penalty", number, "1", 0, kUnbounded),
-    later("typical_p", number, "1", 0, 1),
-    later("xtc_probability", number, "0", 0, 1),
-    later("dry_multiplier", number, "0", 0, kUnbounded),
     later("prompt_logprobs", integer, "null"),
     later("response_format", object, R"({"type":"text"})"),
     later("structured_outputs", object, "{}"),
@@ -125,18 +116,20 @@ uint64_t random_seed() {
   return random();
 }
 
-SamplingParams sampling(const Params& params, const ModelContext& model) {
+// The model's defaults and the extremes of the range, in params.sampling.
+void fill_sampling(Params& params, const ModelContext& model) {
   const SamplingDefaults& defaults = model.defaults;
+  SamplingParams& s = params.sampling;
   const double top_p = params.top_p.value_or(defaults.top_p);
   double temperature = params.temperature.value_or(defaults.temperature);
   if (temperature < kGreedyBelow || top_p == 0) temperature = 0;
+  s.temperature =
+      static_cast<float>(std::min<double>(temperature, std::numeric_limits<float>::max()));
   const int top_k = params.top_k.value_or(defaults.top_k);
-  return {.temperature =
-              static_cast<float>(std::min<double>(temperature, std::numeric_limits<float>::max())),
-          .top_k = top_k < 0 || top_k >= model.vocab_size ? 0 : top_k,
-          .top_p = static_cast<float>(top_p),
-          .min_p = static_cast<float>(params.min_p.value_or(defaults.min_p)),
-          .seed = params.seed ? *params.seed : random_seed()};
+  s.top_k = top_k < 0 || top_k >= model.vocab_size ? 0 : top_k;
+  s.top_p = static_cast<float>(top_p);
+  s.min_p = static_cast<float>(params.min_p.value_or(defaults.min_p));
+  s.seed = params.seed ? *params.seed : random_seed();
 }
 
 Status check_ids(const std::vector<int32_t>& ids, int vocab_size, const char* param) {
@@ -152,6 +145,13 @@ Status check_ids(const std::vector<int32_t>& ids, int vocab_size, const char* pa
 
 std::span<const Field> generation_fields() { return kFields; }
 
+GenerationParams default_params(const ModelContext& model) {
+  Params params;
+  params.sampling.typical_p = static_cast<float>(model.defaults.typical_p);
+  params.sampling.penalties.repetition = static_cast<float>(model.defaults.repetition_penalty);
+  return params;
+}
+
 Status check_model(const std::string& name, const ModelContext& model) {
   if (name.empty() || name == model.id || name == "default" || name == "mlxforge") return {};
   if (std::ranges::find(model.aliases, name) != model.aliases.end()) return {};
@@ -161,7 +161,7 @@ Status check_model(const std::string& name, const ModelContext& model) {
           "model"};
 }
 
-Result<Request> engine_request(const GenerationParams& params, std::vector<int32_t> prompt,
+Result<Request> engine_request(GenerationParams& params, std::vector<int32_t> prompt,
                                const ModelContext& model) {
   if (prompt.empty()) return Status::invalid("the prompt must not be empty", "prompt");
   if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok())
@@ -173,8 +173,10 @@ Result<Request> engine_request(const GenerationParams& params, std::vector<int32
     return Status::invalid(
         str("'min_tokens' (", params.min_tokens, ") is greater than the limit of ", max_tokens),
         "min_tokens");
+  fill_sampling(params, model);
+  if (Status status = finish_sampling(params, model); !status.ok()) return status;
   return Request{.prompt = std::move(prompt),
-                 .sampling = sampling(params, model),
+                 .sampling = params.sampling,
                  .max_tokens = max_tokens,
                  .min_tokens = params.min_tokens,
                  .stop_ids = params.stop_ids,

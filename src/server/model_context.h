@@ -19,6 +19,8 @@ struct SamplingDefaults {
   int top_k = 0;  // 0: off
   double top_p = 1;
   double min_p = 0;
+  double typical_p = 1;
+  double repetition_penalty = 1;
 };
 
 struct ModelContext {

@@ -19,6 +19,9 @@ void check_request(const Request& request, const ModelContext& model) {
   const SamplingParams& s = request.sampling;
   check(s.temperature >= 0 && s.temperature <= std::numeric_limits<float>::max(), "temperature");
   check(s.top_p >= 0 && s.top_p <= 1 && s.min_p >= 0 && s.min_p <= 1 && s.top_k >= 0, "sampling");
+  check(s.penalties.repetition > 0 && s.dry.base >= 1 && s.dry.allowed_length > 0, "penalties");
+  for (const auto& [id, bias] : s.logit_bias)
+    check(id >= 0 && id < model.vocab_size && std::abs(bias) <= 100, "logit_bias");
 }
 
 void check_reply(const HttpReply& reply) {

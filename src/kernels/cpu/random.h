@@ -28,11 +28,17 @@ inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-inline uint64_t random_bits(const RandomKey& key) {
+// Two independent numbers: one for the draw, one for the filter that is left to chance (XTC).
+struct RandomBits {
+  uint64_t draw;
+  uint64_t filter;
+};
+
+inline RandomBits random_bits(const RandomKey& key) {
   const auto bits =
       philox4x32({key.output, key.choice, 0, 0},
                  {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)});
-  return uint64_t{bits[1]} << 32 | bits[0];
+  return {uint64_t{bits[1]} << 32 | bits[0], uint64_t{bits[3]} << 32 | bits[2]};
 }
 
 }  // namespace mlxforge::cpu

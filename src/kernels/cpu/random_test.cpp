@@ -23,11 +23,14 @@ TEST(Random, EveryPartOfTheKeyCounts) {
   std::set<uint64_t> seen;
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, ~uint64_t{0}}) {
     for (const uint32_t choice : {0u, 1u, 1u << 31}) {
-      for (const uint32_t output : {0u, 1u, 2u, 1u << 31})
-        seen.insert(random_bits({seed, choice, output}));
+      for (const uint32_t output : {0u, 1u, 2u, 1u << 31}) {
+        const RandomBits bits = random_bits({seed, choice, output});
+        seen.insert(bits.draw);
+        seen.insert(bits.filter);
+      }
     }
   }
-  EXPECT_EQ(seen.size(), 4u * 3 * 4);
+  EXPECT_EQ(seen.size(), 4u * 3 * 4 * 2);
 }
 
 }  // namespace

@@ -84,11 +84,52 @@ Candidate find(Candidates c, uint64_t t, Measure measure) {
 uint64_t one_each(const Candidate&) { return 1; }
 uint64_t by_weight(const Candidate& x) { return x.weight; }
 
+// Those of c for which keep(candidate) holds. Reorders c.
+template <class Keep>
+Candidates those(Candidates c, Keep keep) {
+  return c.first(static_cast<size_t>(std::partition(c.begin(), c.end(), keep) - c.begin()));
+}
+
+// -log p less its mean, but for the factor 1 / temperature, is the mean logit less the logit.
+Candidates keep_typical(Candidates c, float typical_p) {
+  const auto total = static_cast<double>(weight_of(c));
+  double mean = 0;
+  for (const Candidate& x : c) mean += x.weight / total * x.logit;
+  const auto distance = [mean](const Candidate& x) { return std::abs(mean - x.logit); };
+  // The distance at which those no further hold `needed`: a quickselect that follows the sum.
+  auto needed = static_cast<uint64_t>(std::max(std::ceil(double{typical_p} * total), 1.0));
+  Candidates part = c;
+  while (part.size() > 1) {
+    const size_t half = part.size() / 2;
+    std::nth_element(part.begin(), part.begin() + half, part.end(),
+                     [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+    const uint64_t nearer = weight_of(part.first(half));
+    const bool enough = nearer >= needed;
+    part = enough ? part.first(half) : part.subspan(half);
+    if (!enough) needed -= nearer;
+  }
+  const double reach = distance(part.front());
+  return those(c, [&](const Candidate& x) { return distance(x) <= reach; });
+}
+
+Candidates exclude_top(Candidates c, float threshold) {
+  const double least = double{threshold} * static_cast<double>(weight_of(c));
+  const Candidates top =
+      those(c, [&](const Candidate& x) { return x.weight > 0 && x.weight >= least; });
+  if (top.size() < 2) return c;
+  const Candidate last = *std::max_element(top.begin(), top.end(), ahead);
+  return those(c, [&](const Candidate& x) { return !ahead(x, last); });
+}
+
+bool excludes_top(const SampleParams& params, const RandomBits& bits) {
+  return static_cast<double>(bits.filter >> 11) * 0x1p-53 < params.xtc_probability;
+}
+
 // What is drawn from `some` candidates, a prefix of the order; `all`: whatever is behind them has
 // no weight. `total`: of the whole row. -1 when candidates behind those given decide.
 int32_t draw(Candidates some, bool all, uint64_t total, const SampleParams& params, size_t n,
-             uint64_t bits) {
-  const uint64_t some_weight = weight_of(some);
+             const RandomBits& bits) {
+  uint64_t some_weight = weight_of(some);
   uint64_t kept = total;  // weight of the prefix that the filters so far keep
   const size_t k = params.top_k > 0 ? static_cast<size_t>(params.top_k) : n;
   if (k < n) {
@@ -107,7 +148,16 @@ int32_t draw(Candidates some, bool all, uint64_t total, const SampleParams& para
     for (const Candidate& x : some) above += x.weight >= least ? x.weight : 0;
     kept = std::min(kept, above);
   }
-  const auto at = static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * kept) >>
+  const bool typical = params.typical_p < 1, exclude = excludes_top(params, bits);
+  if (typical || exclude) {
+    if (kept > some_weight && !all) return -1;
+    const Candidate last = find(some, kept - 1, by_weight);
+    some = those(some, [&](const Candidate& x) { return !ahead(last, x); });
+    if (typical) some = keep_typical(some, params.typical_p);
+    if (exclude) some = exclude_top(some, params.xtc_threshold);
+    kept = some_weight = weight_of(some);
+  }
+  const auto at = static_cast<uint64_t>((static_cast<unsigned __int128>(bits.draw) * kept) >>
                                         64);  // uniform in [0, kept)
   if (at >= some_weight && !all) return -1;
   return find(some, at, by_weight).id;
@@ -128,7 +178,7 @@ Sampled sample_row(std::span<const float> logits, const SampleParams& params, co
   const bool top_k = params.top_k > 0 && params.top_k < n;
   const uint64_t total =
       top_k ? 0 : kernels.total(logits.data(), n, weighting);  // top_k does not need it
-  const uint64_t bits = random_bits(key);
+  const RandomBits bits = random_bits(key);
   if (scratch.size() < logits.size()) scratch.resize(logits.size());
   // Nearly always the candidates within a few nats of the best decide; if not, all that have any
   // weight are brought in. With min_p those that it keeps do.

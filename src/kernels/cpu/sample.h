@@ -1,10 +1,11 @@
 // sample_row: one token id from one row of logits. Candidates stand in one order, (logit
-// descending, id ascending), and every filter keeps a prefix of it. The filters apply in the order
-// of Hugging Face's generate: temperature, then top_k, then top_p (of what top_k kept), then min_p.
-// One random number, keyed by (seed, choice, output index), picks from that prefix by cumulative
-// weight. Weights exp((logit - max) / temperature) are integers in units of 2^-30 and their sums
-// exact, so the result depends on the row, the parameters and the key only. Any thread may call,
-// each with a scratch of its own.
+// descending, id ascending), and every filter keeps a contiguous part of it. The filters apply in
+// the order of Hugging Face's generate, each to what the one before it kept: temperature, top_k,
+// top_p, min_p, typical_p; then XTC, as everywhere last. One random number, keyed by (seed, choice,
+// output index), picks from that part by cumulative weight, another one decides about XTC. Weights
+// exp((logit - max) / temperature) are integers in units of 2^-30 and their sums exact, so the
+// result depends on the row, the parameters and the key only. Any thread may call, each with a
+// scratch of its own.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,13 @@ struct SampleParams {
   float top_p = 1;        // keep the shortest prefix with this share of the weight, at least one
                           // candidate; from 1: all
   float min_p = 0;        // keep those with this share of the first one's weight; 0: all
+  // Keep those whose surprise -log p is nearest to its mean, the entropy, until they hold this
+  // share of the weight; from 1: all (Meister et al., "Locally typical sampling", 2022).
+  float typical_p = 1;
+  // With this probability, drop all but the last of the candidates that hold this share of the
+  // weight: "exclude top choices" (p-e-w, 2024).
+  float xtc_probability = 0;
+  float xtc_threshold = 0;
 };
 inline constexpr float kGreedyTemperature = 1e-4f;
 

@@ -34,6 +34,41 @@ struct Distribution {
   std::vector<int32_t> ids;  // kept, in order
   std::vector<double> p;     // they sum to 1
 };
+void drop(Distribution& d, auto out) {
+  Distribution left;
+  double sum = 0;
+  for (size_t i = 0; i < d.ids.size(); ++i) {
+    if (out(i)) continue;
+    left.ids.push_back(d.ids[i]), left.p.push_back(d.p[i]);
+    sum += d.p[i];
+  }
+  for (double& p : left.p) p /= sum;
+  d = left;
+}
+
+// As transformers' TypicalLogitsWarper computes it.
+void keep_typical(Distribution& d, double mass) {
+  double entropy = 0;
+  for (const double p : d.p) entropy -= p > 0 ? p * std::log(p) : 0;
+  std::vector<double> shift;
+  for (const double p : d.p) shift.push_back(std::abs(-std::log(p) - entropy));
+  std::vector<size_t> order(d.p.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return shift[a] < shift[b]; });
+  double sum = 0;
+  size_t last = 0;
+  while (last + 1 < order.size() && (sum += d.p[order[last]]) < mass) ++last;
+  const double most = shift[order[last]] * (1 + 1e-12);
+  drop(d, [&](size_t i) { return shift[i] > most; });
+}
+
+// As llama.cpp's llama_sampler_xtc does where chance lets it.
+void exclude_top(Distribution& d, double threshold) {
+  size_t n = 0;
+  while (n < d.p.size() && d.p[n] >= threshold) ++n;
+  if (n >= 2) drop(d, [&](size_t i) { return i < n - 1; });
+}
+
 Distribution oracle(const std::vector<float>& logits, const SampleParams& s) {
   Distribution d;
   d.ids.resize(logits.size());
@@ -57,6 +92,8 @@ Distribution oracle(const std::vector<float>& logits, const SampleParams& s) {
   keep(s.top_p < 1 ? n : d.ids.size());
   for (n = 0; n < d.p.size() && d.p[n] >= d.p[0] * s.min_p;) ++n;
   keep(n);
+  if (s.typical_p < 1) keep_typical(d, s.typical_p);
+  if (s.xtc_probability >= 1) exclude_top(d, s.xtc_threshold);
   return d;
 }
 
@@ -80,7 +117,7 @@ void expect_draws_match(const std::vector<float>& logits, const SampleParams& pa
   int compared = 0;
   for (int i = 0; i < draws; ++i) {
     const RandomKey key{42, 3, static_cast<uint32_t>(i)};
-    const auto [id, margin] = pick(d, static_cast<double>(random_bits(key)) * 0x1p-64);
+    const auto [id, margin] = pick(d, static_cast<double>(random_bits(key).draw) * 0x1p-64);
     if (margin < 3e-6) continue;
     ASSERT_EQ(sample(logits, params, key), id) << "draw " << i;
     ++compared;
@@ -101,6 +138,19 @@ TEST(Sample, DrawsMatchTheDefinition) {
         expect_draws_match(logits, {.temperature = t, .min_p = 1e-6f}, 100);
         expect_draws_match(logits, {.temperature = t, .top_k = 100, .top_p = 0.95f, .min_p = 0.01f},
                            100);
+        expect_draws_match(logits, {.temperature = t, .typical_p = 0.4f}, 100);
+        expect_draws_match(logits, {.temperature = t, .typical_p = 0.95f}, 100);
+        expect_draws_match(logits, {.temperature = t, .xtc_probability = 1, .xtc_threshold = 0.02f},
+                           100);
+        expect_draws_match(logits,
+                           {.temperature = t,
+                            .top_k = 60,
+                            .top_p = 0.97f,
+                            .min_p = 0.005f,
+                            .typical_p = 0.8f,
+                            .xtc_probability = 1,
+                            .xtc_threshold = 0.03f},
+                           100);
       }
     }
   }
@@ -113,7 +163,10 @@ TEST(Sample, FiltersKeepExactlyTheirSet) {
   for (const SampleParams& params :
        {SampleParams{.temperature = 3, .top_k = 5}, SampleParams{.temperature = 3, .top_p = 0.6f},
         SampleParams{.temperature = 3, .min_p = 0.7f},
-        SampleParams{.temperature = 5, .top_k = 9, .top_p = 0.7f, .min_p = 0.8f}}) {
+        SampleParams{.temperature = 5, .top_k = 9, .top_p = 0.7f, .min_p = 0.8f},
+        SampleParams{.temperature = 3, .typical_p = 0.5f},
+        SampleParams{.temperature = 3, .xtc_probability = 1, .xtc_threshold = 0.05f},
+        SampleParams{.temperature = 3, .top_p = 0.8f, .typical_p = 0.5f, .xtc_probability = 1}}) {
     auto want = oracle(logits, params).ids;
     std::vector<int32_t> got;
     for (uint32_t i = 0; i < 3000; ++i) got.push_back(sample(logits, params, {9, 0, i}));
@@ -121,6 +174,48 @@ TEST(Sample, FiltersKeepExactlyTheirSet) {
     std::sort(got.begin(), got.end());
     got.erase(std::unique(got.begin(), got.end()), got.end());
     EXPECT_EQ(got, want);
+  }
+}
+
+std::vector<int32_t> drawn(const std::vector<float>& probabilities, SampleParams params) {
+  std::vector<float> logits;
+  for (const float p : probabilities) logits.push_back(std::log(p));
+  params.temperature = 1;
+  std::vector<int32_t> ids;
+  for (uint32_t i = 0; i < 1000; ++i) ids.push_back(sample(logits, params, {5, 0, i}));
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+// What llama.cpp's own tests expect of these inputs.
+TEST(Sample, TypicalAndXtcKeepWhatLlamaCppKeeps) {
+  using Ids = std::vector<int32_t>;
+  EXPECT_EQ(drawn({0.97f, 0.01f, 0.01f, 0.01f}, {.typical_p = 0.5f}), (Ids{0}));
+  EXPECT_EQ(drawn({0.4f, 0.2f, 0.2f, 0.2f}, {.typical_p = 0.5f}), (Ids{1, 2, 3}));
+  const auto xtc = [](float threshold) {
+    return drawn({0.4f, 0.3f, 0.2f, 0.1f}, {.xtc_probability = 1, .xtc_threshold = threshold});
+  };
+  EXPECT_EQ(xtc(0.09f), (Ids{3}));
+  EXPECT_EQ(xtc(0.19f), (Ids{2, 3}));
+  EXPECT_EQ(xtc(0.29f), (Ids{1, 2, 3}));
+  EXPECT_EQ(xtc(0.39f), (Ids{0, 1, 2, 3}));  // one candidate is no choice
+  EXPECT_EQ(xtc(0.51f), (Ids{0, 1, 2, 3}));
+}
+
+// With the likeliest two of four candidates excluded half of the time, ids 0 and 1 come up half as
+// often: 10,000 draws of variance p (1 - p) each, five deviations allowed.
+TEST(Sample, XtcActsWithItsProbability) {
+  const std::vector<float> logits = {0, 0, 0, -1};  // 0.297 each, 0.109
+  for (const float probability : {0.f, 0.25f, 0.5f, 1.f}) {
+    int first_two = 0;
+    const int draws = 10000;
+    for (uint32_t i = 0; i < draws; ++i)
+      first_two +=
+          sample(logits, {.temperature = 1, .xtc_probability = probability, .xtc_threshold = 0.2f},
+                 {8, 1, i}) < 2;
+    const double p = 2 / (3 + std::exp(-1.0)) * (1 - probability);
+    EXPECT_NEAR(first_two, p * draws, 5 * std::sqrt(p * (1 - p) * draws)) << probability;
   }
 }
 
@@ -174,6 +269,10 @@ TEST(Sample, OffMeansOff) {
     for (const int k : {0, -1, 300, 9999999})
       EXPECT_EQ(sample(logits, {.temperature = 1, .top_k = k}, {1, 0, i}), plain);
     EXPECT_EQ(sample(logits, {.temperature = 1, .top_p = 2}, {1, 0, i}), plain);
+    EXPECT_EQ(sample(logits, {.temperature = 1, .typical_p = 2}, {1, 0, i}), plain);
+    EXPECT_EQ(
+        sample(logits, {.temperature = 1, .xtc_probability = 1, .xtc_threshold = 0.6f}, {1, 0, i}),
+        plain);
   }
 }
 
@@ -190,7 +289,7 @@ TEST(Sample, MaskedAndFlatRows) {
   for (uint32_t i = 0; i < 20; ++i) {
     const RandomKey key{1, 0, i};
     EXPECT_EQ(sample(flat, {.temperature = 1}, key),
-              static_cast<int32_t>(static_cast<double>(random_bits(key)) * 0x1p-64 * 5000));
+              static_cast<int32_t>(static_cast<double>(random_bits(key).draw) * 0x1p-64 * 5000));
     EXPECT_LT(sample(flat, {.temperature = 1, .top_k = 10}, key), 10);
   }
 }

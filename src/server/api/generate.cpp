@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "server/error.h"
 #include "server/generation_fields.h"
+#include "server/sampling_fields.h"
 
 namespace mlxforge {
 namespace {
@@ -33,9 +34,10 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
   const auto& model = call.server.model;
   auto body = parse_body(call.body);
   if (!body.ok()) return body.status();
-  GenerationParams params;
-  if (Status s = read_fields(*body, {generation_fields(), endpoint.fields}, params); !s.ok())
-    return s;
+  GenerationParams params = default_params(*model);
+  std::vector<std::string> unknown;
+  const FieldTables tables = {generation_fields(), sampling_fields(), endpoint.fields};
+  if (Status s = read_fields(*body, tables, params, unknown); !s.ok()) return s;
   if (Status s = check_model(params.model, *model); !s.ok()) return s;
   auto prompt = endpoint.encode(params.input, *model);
   if (!prompt.ok()) return prompt.status();
@@ -46,7 +48,7 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
       std::make_unique<OpenAiFormat>(endpoint.shape, model->id, params.include_usage),
       params.stream);
   generation.engine = model->engine;
-  generation.headers = report_unknown(params.unknown);
+  generation.headers = report_unknown(unknown);
   return generation;
 }
 
