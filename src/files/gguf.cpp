@@ -1,9 +1,11 @@
 // A GGUF file, little-endian; a string is u64 length | bytes, without terminator:
 //   "GGUF" | u32 version | u64 n_tensors | u64 n_values
-//   n_values  x { string key | u32 type | value }     an array's value: u32 element type | u64
-//   count | elements n_tensors x { string name | u32 n_dims | u64 dims[n_dims], innermost first |
-//   u32 type | u64 offset } padding up to a multiple of general.alignment (u32; 32 when absent)
-//   data; a tensor's offset counts from here and is a multiple of the alignment
+//   n_values  x { string key | u32 type | value }
+//                 of an array, value is: u32 element type | u64 count | elements
+//   n_tensors x { string name | u32 n_dims | u64 dims[n_dims] | u32 type | u64 offset }
+//                 dims innermost first
+//   padding up to a multiple of general.alignment (u32; 32 when absent)
+//   data: a tensor's offset counts from here and is a multiple of the alignment
 #include "files/gguf.h"
 
 #include <algorithm>

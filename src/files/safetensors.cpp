@@ -2,8 +2,8 @@
 //   u64 n | n bytes of JSON, padded with spaces | data
 // The JSON is one object; offsets count from the first byte of data, and the tensors tile the data
 // without gap or overlap:
-//   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ..., "__metadata__":
-//   {"key": "text", ...}}
+//   {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...,
+//    "__metadata__": {"key": "text", ...}}
 #include "files/safetensors.h"
 
 #include <algorithm>

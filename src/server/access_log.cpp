@@ -23,10 +23,9 @@ std::string summary(const Generation& generation) {
 }  // namespace
 
 AccessLog::~AccessLog() {
-  const auto ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
   log_info(printable(request_.method), " ", printable(request_.target), " ", status_,
-           generation_ ? summary(*generation_) : "", " ms=", static_cast<int64_t>(ms));
+           generation_ ? summary(*generation_) : "",
+           " ms=", static_cast<int64_t>(ms_between(start_, Clock::now())));
 }
 
 }  // namespace mlxforge

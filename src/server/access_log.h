@@ -1,10 +1,7 @@
 // The line that each request leaves in the log, written when it ends in whatever way.
 #pragma once
 
-#include <chrono>
-#include <optional>
-#include <string>
-
+#include "base/clock.h"
 #include "server/generation.h"
 #include "server/http/message.h"
 
@@ -24,7 +21,7 @@ class AccessLog {
   const HttpRequest& request_;
   const Generation* generation_ = nullptr;
   int status_ = 499;  // the client left before an answer
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const TimePoint start_ = Clock::now();
 };
 
 }  // namespace mlxforge

@@ -11,9 +11,8 @@ namespace mlxforge {
 
 struct Usage {
   int prompt_tokens = 0;
-  int completion_tokens =
-      0;                  // those shown: neither the stop token nor what came after a stop string
-  int cached_tokens = 0;  // of the prompt
+  int completion_tokens = 0;  // shown: neither the stop token nor what came after a stop string
+  int cached_tokens = 0;      // of the prompt
 };
 
 // What is known when an answer has ended without an error.

@@ -66,12 +66,11 @@ const Field* find(FieldTables tables, std::string_view name) {
 
 }  // namespace
 
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params,
-                   std::vector<std::string>& unknown) {
+Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params) {
   for (auto& [name, value] : body.items()) {
     const Field* field = find(tables, name);
     if (!field) {
-      unknown.push_back(name);
+      params.unknown.push_back(name);
       continue;
     }
     if (Status status = read_value(*field, value, params); !status.ok()) {

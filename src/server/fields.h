@@ -35,6 +35,8 @@ struct GenerationParams {
   bool ignore_eos = false;
 
   OrderedJson input;  // messages or prompt; its endpoint checks it
+
+  std::vector<std::string> unknown;  // names that no table knows: ignored, and reported
 };
 
 enum class FieldType { boolean, integer, number, string, array, object, any };
@@ -61,10 +63,8 @@ constexpr Field later(const char* name, FieldType type, const char* only, double
 
 using FieldTables = std::initializer_list<std::span<const Field>>;
 
-// Reads `body` (an object) into `params` and the names that no table knows into `unknown`. The
-// first failure ends it; its param is the field's name.
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params,
-                   std::vector<std::string>& unknown);
+// Reads `body` (an object) into `params`. The first failure ends it; its param is the field's name.
+Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params);
 
 // The value of an `integer` field, clamped to T.
 template <class T>

@@ -35,9 +35,7 @@ class Generation {
   const Usage& usage() const { return outcome_.usage; }
   // For the log.
   const char* finish() const;
-  const std::string& note() const {
-    return note_;
-  }  // what else is needed to repeat it: the seed of a sampled answer
+  const std::string& note() const { return note_; }  // the seed of a sampled answer
 
  private:
   void finish_with(const StepEvent& event);

@@ -10,8 +10,8 @@ namespace mlxforge {
 namespace {
 
 constexpr size_t kMaxStops = 4;
-constexpr double kGreedyBelow =
-    1e-3;  // colder than this, logits over temperature leave only the greatest
+// Colder than this, logits over temperature leave only the greatest.
+constexpr double kGreedyBelow = 1e-3;
 constexpr int kWholeContext = std::numeric_limits<int>::max();
 
 using Params = GenerationParams;
@@ -40,17 +40,21 @@ Status set_stop_ids(OrderedJson& value, Params& params) {
 }
 
 Status set_stream_options(OrderedJson& value, Params& params) {
-  const auto found = value.find("include_usage");
-  if (found == value.end() || found->is_null()) return {};
-  if (!found->is_boolean())
-    return Status::invalid("'stream_options.include_usage' must be a boolean");
-  params.include_usage = found->get<bool>();
+  for (const auto& [name, option] : value.items()) {
+    if (name != "include_usage") {
+      params.unknown.push_back("stream_options." + name);
+    } else if (!option.is_null()) {
+      if (!option.is_boolean())
+        return Status::invalid("'stream_options.include_usage' must be a boolean");
+      params.include_usage = option.get<bool>();
+    }
+  }
   return {};
 }
 
 Status set_seed(OrderedJson& value, Params& params) {
-  params.seed = value.is_number_unsigned() ? value.get<uint64_t>()
-                                           : static_cast<uint64_t>(to_integer<int64_t>(value));
+  params.seed = value.get<double>() < 0 ? static_cast<uint64_t>(to_integer<int64_t>(value))
+                                        : to_integer<uint64_t>(value);
   return {};
 }
 

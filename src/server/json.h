@@ -17,8 +17,8 @@ inline constexpr size_t kMaxRequestDepth = 64;
 // Finding a key takes time linear in their number.
 inline constexpr size_t kMaxObjectKeys = 2048;
 
-// A request's body: a JSON object in UTF-8, within both limits. Of equal keys the
-// last one counts. The message of a failure never repeats the body's bytes.
+// A request's body: a JSON object in UTF-8, within both limits. Of equal keys the last one counts.
+// The message of a failure never repeats the body's bytes.
 Result<OrderedJson> parse_body(std::string_view body);
 
 // Compact, always valid UTF-8: what is not becomes U+FFFD.

@@ -101,6 +101,7 @@ class Server::Impl {
     asio::post(strand_, [this] {
       error_code ignored;
       acceptor_.close(ignored);
+      signals_.clear(ignored);  // a further signal ends the process, as it would any other
       signals_.cancel(ignored);
       std::lock_guard lock(mutex_);
       for (const auto& connection : connections_) connection->close();

@@ -26,8 +26,8 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8080;  // 0: any free one
   int io_threads = 2;    // connections
-  int handler_threads =
-      2;  // parsing, templates and tokenising of requests, so that a long prompt holds up no stream
+  // Parsing, templates and tokenising of requests: a long prompt holds up no stream.
+  int handler_threads = 2;
   HttpLimits limits;
 };
 

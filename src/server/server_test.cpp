@@ -1,11 +1,9 @@
-// The whole server over real sockets and a fake engine.
+// The whole server over real sockets and a fake engine: answers, refusals, failures, its end.
 #include "server/server.h"
 
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <future>
-#include <random>
 
 #include "server/testing/test_server.h"
 
@@ -13,14 +11,6 @@ namespace mlxforge {
 namespace {
 
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
-
-constexpr char kChat[] = "/v1/chat/completions";
-constexpr char kStream[] = R"("stream":true)";
-
-auto always(Script script) {
-  return [script = std::move(script)](const Request&) { return script; };
-}
 
 TEST(Server, AnswersChatWholeAndStreamedWithTheSameText) {
   TestServer test(always(say("Hello, world")));
@@ -110,97 +100,6 @@ TEST(Server, AStopStringCancelsTheEnginesWork) {
   }
 }
 
-// Case 29.
-TEST(Server, TwoHundredDisconnectsLeaveNothingBehind) {
-  TestServer test(always(endless()), {}, {.max_ctx = 1 << 20, .slots = 4});
-  test.engine->run(microseconds(200));
-  std::mt19937 random(29);
-  const auto visit = [&](uint32_t dice) {
-    HttpClient client(test.port);
-    const bool stream = dice & 1;
-    client.send_post(kChat,
-                     chat_body(str(R"("max_tokens":100000)", stream ? R"(,"stream":true)" : "")));
-    if (stream && (dice & 2)) EXPECT_TRUE(client.wait_for(R"("content":"x")"));
-    if (dice & 4) std::this_thread::sleep_for(microseconds(dice >> 20));
-    if (dice & 8) client.reset();
-  };
-  for (int round = 0; round < 50; ++round) {
-    std::vector<std::future<void>> visitors;
-    for (int i = 0; i < 4; ++i) visitors.push_back(std::async(std::launch::async, visit, random()));
-  }
-  EXPECT_TRUE(eventually([&] { return test.engine->active() == 0; }));
-  const auto health = test.health();
-  for (const char* key : {"running", "waiting", "kv_blocks_used"}) EXPECT_EQ(health[key], 0) << key;
-  std::vector<std::future<void>> next;
-  for (int i = 0; i < 4; ++i)
-    next.push_back(std::async(std::launch::async, [&] { test.expect_alive(); }));
-}
-
-// Nothing is written in any of these, so only reading tells that the client has gone.
-TEST(Server, AClientThatLeavesBeforeTheFirstByteIsNoticed) {
-  TestServer test(always(endless()));  // no step ever runs
-  for (const bool stream : {false, true})
-    for (const char* how : {"reset", "close", "half", "pipelined"}) {
-      const size_t before = test.engine->seen().size();
-      HttpClient client(test.port);
-      client.send_post(kChat, chat_body(stream ? kStream : ""));
-      ASSERT_TRUE(eventually([&] { return test.engine->seen().size() == before + 1; }));
-      EXPECT_EQ(test.engine->active(), 1u);
-      if (how == std::string("pipelined")) client.send("GET /health HTTP/1.1\r\n");
-      if (how == std::string("half"))
-        client.close_sending();
-      else if (how == std::string("reset"))
-        client.reset();
-      else
-        client.close();
-      EXPECT_TRUE(eventually([&] {
-        test.engine->step();
-        return test.engine->active() == 0;
-      })) << how;
-    }
-}
-
-TEST(Server, AClientThatLeavesWhileMoreIsPipelinedThanIsReadAheadIsNoticed) {
-  TestServer test(always(endless()), {.pipelined_bytes = 1000});
-  HttpClient client(test.port);
-  client.send_post(kChat, chat_body());
-  ASSERT_TRUE(eventually([&] { return test.engine->active() == 1; }));
-  client.send(std::string(50'000, 'x'));
-  client.reset();
-  EXPECT_TRUE(eventually([&] {
-    test.engine->step();
-    return test.engine->active() == 0;
-  }));
-}
-
-TEST(Server, ASlowReaderLosesItsRequestAndBlocksNobody) {
-  Script big;  // more than the sockets' buffers hold
-  big.steps.assign(3000, std::vector<int32_t>(1000, 'x'));
-  std::atomic<int> asked = 0;
-  TestServer test([&](const Request&) { return asked++ == 0 ? big : endless(); },
-                  {.pending_tokens = 20'000}, {.max_ctx = 1 << 24});
-  HttpClient slow(test.port, 4096);
-  slow.send_post(kChat, chat_body(kStream));
-  ASSERT_TRUE(eventually([&] { return test.engine->active() == 1; }));
-  test.engine->run(microseconds(50));
-  test.expect_alive();  // while the other one stands still
-  EXPECT_TRUE(eventually([&] { return test.engine->active() == 0; }));
-  EXPECT_TRUE(slow.wait_for("reads too slowly"));
-  slow.read_to_end();  // and is closed
-}
-
-TEST(Server, AReaderThatTakesNothingIsClosed) {
-  Script big;  // a control character takes six bytes of JSON
-  big.steps.assign(500, std::vector<int32_t>(10'000, 1));
-  TestServer test(always(big), {.pending_tokens = 1 << 30, .write = milliseconds(200)},
-                  {.max_ctx = 1 << 24});
-  HttpClient slow(test.port, 4096);
-  slow.send_post(kChat, chat_body(kStream));
-  ASSERT_TRUE(eventually([&] { return test.engine->active() == 1; }));
-  test.engine->run(microseconds(5000));
-  EXPECT_TRUE(eventually([&] { return test.engine->active() == 0; }));
-}
-
 TEST(Server, ManyStreamsAtOnce) {
   constexpr int kStreams = 300;
   TestServer test(always(say("Hello")), {}, {.slots = kStreams});
@@ -286,164 +185,20 @@ TEST(ServerDeathTest, TheFirstSignalDrainsTheSecondEndsAtOnce) {
       testing::ExitedWithCode(128 + SIGINT), "");
 }
 
-// Case 32 and 47 over the wire.
-TEST(Server, GarbageIsRefusedAndTheServerLives) {
-  TestServer test(always(endless()));
-  test.engine->run(microseconds(100));
-  std::vector<std::string> bodies = {"{}",
-                                     "[]",
-                                     "\"x\"",
-                                     "",
-                                     R"({"messages":[{"role":"us)",
-                                     chat_body("\"stream\":\"yes\""),
-                                     chat_body("\"max_tokens\":\"10\""),
-                                     "{\"a\":\"\xff\xfe\"}",
-                                     std::string(1000, '\0')};
-  for (const char* messages : {"{}", "[]", "[1]", R"([{"role":5,"content":"x"}])"})
-    bodies.push_back(str("{\"messages\":", messages, "}"));
-  for (const char* field : {"tools", "x"})
-    for (const int depth : {3000, 200'000})
-      bodies.push_back(
-          str("{\"", field, "\":", std::string(depth, '['), std::string(depth, ']'), "}"));
-  for (const std::string& body : bodies) {
-    HttpClient client(test.port);
-    const HttpAnswer answer = client.post(kChat, body);
-    EXPECT_EQ(answer.status, 400);
-    const auto error = OrderedJson::parse(answer.body)["error"];  // throws for invalid UTF-8
-    EXPECT_TRUE(error["param"].is_string()) << answer.body;
-    test.expect_alive();
-  }
-}
-
-TEST(Server, WhatIsNotHttpIsRefusedAndTheServerLives) {
-  TestServer test(always(endless()));
-  test.engine->run(microseconds(100));
-  const std::pair<std::string, int> cases[] = {
-      {"NONSENSE\r\n\r\n", 400},
-      {"\r\n\r\n\x16\x03\x01\x02", 400},
-      {"GET /health HTTP/9.9\r\n\r\n", 400},
-      {"GET /health\r\n\r\n", 400},
-      {"GET /health HTTP/1.1\r\nbad header\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: "
-       "chunked\r\n\r\n0\r\n\r\n",
-       400},
-      {"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab",
-       413},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n",
-       413},
-      {"GET /health HTTP/1.1\r\nX: " + std::string(100'000, 'a') + "\r\n\r\n", 431},
-      {"GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\n\r\n", 431},
-  };
-  for (const auto& [bytes, status] : cases) {
-    HttpClient client(test.port);
-    client.send(bytes);
-    const HttpAnswer answer = client.read();
-    EXPECT_EQ(answer.status, status) << bytes.substr(0, 100);
-    EXPECT_TRUE(OrderedJson::parse(answer.body)["error"]["message"].is_string());
-    EXPECT_TRUE(client.closed_by_server());
-  }
-  test.expect_alive();
-}
-
-// A client that is still sending a large body sees the refusal, not a reset.
-TEST(Server, ALargeBodyGetsItsRefusal) {
-  TestServer test(always(endless()));
-  HttpClient client(test.port);
-  client.send_post(kChat, std::string(20 << 20, 'x'));
-  EXPECT_EQ(client.read().status, 413);
-}
-
-TEST(Server, ABodyOfTheLargestSizeIsRead) {
-  TestServer test(always(endless()));
-  HttpClient client(test.port);
-  const std::string head = R"({"prompt":"x","user":")";
-  std::string body = head + std::string((4 << 20) - head.size() - 4, 'x') + "\"}";
-  EXPECT_EQ(client.post(kChat, body).status, 400);  // read, and found to have no messages
-  EXPECT_EQ(client.get("/health").status, 200);
-}
-
-TEST(Server, KeepAlivePipeliningAndClose) {
-  TestServer test(always(say("hi")));
-  test.engine->run(microseconds(100));
-  HttpClient client(test.port);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get("/health").status, 200);
-  client.send_post(kChat, chat_body(kStream));
-  client.send(
-      "GET /v1/models HTTP/1.1\r\n\r\nGET /nope HTTP/1.1\r\n\r\nHEAD /health HTTP/1.1\r\n\r\n");
-  EXPECT_TRUE(client.read().body.ends_with("[DONE]\n\n"));
-  EXPECT_EQ(OrderedJson::parse(client.read().body)["data"][0]["id"], "tiny");
-  EXPECT_EQ(client.read().status, 404);
-  client.send("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n");
-  const std::string rest = client.read_to_end();
-  EXPECT_EQ(rest.find("HTTP/1.1 200 OK"), 0u);
-  const std::string after_head = rest.substr(rest.find("\r\n\r\n") + 4);
-  EXPECT_EQ(after_head.find("HTTP/1.1 200 OK"), 0u) << "HEAD had a body";
-}
-
-TEST(Server, Http10ClientsGetPlainBodies) {
-  TestServer test(always(say("hi")));
-  test.engine->run(microseconds(100));
-  const std::string body = chat_body(kStream);
-  HttpClient client(test.port);
-  client.send(str("POST ", kChat, " HTTP/1.0\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
-  const std::string all = client.read_to_end();
-  EXPECT_EQ(all.find("chunked"), std::string::npos);
-  EXPECT_TRUE(all.ends_with("data: [DONE]\n\n"));
-}
-
-TEST(Server, ExpectContinueIsAnswered) {
-  TestServer test(always(say("hi")));
-  test.engine->run(microseconds(100));
-  const std::string body = chat_body();
-  HttpClient client(test.port);
-  client.send(str("POST ", kChat, " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: ",
-                  body.size(), "\r\n\r\n"));
-  ASSERT_TRUE(client.wait_for("100 Continue\r\n\r\n"));
-  client.send(body);
-  EXPECT_EQ(client.read().status, 200);
-}
-
-TEST(Server, SlowRequestsAndIdleConnectionsAreClosed) {
-  TestServer test(always(endless()), {.idle = milliseconds(100), .read = milliseconds(200)});
-  HttpClient idle(test.port), slow(test.port), dripping(test.port);
-  slow.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
-  std::atomic<bool> done = false;
-  std::thread drip([&] {  // a byte now and then does not prolong it
-    for (int i = 0; i < 200 && !done; ++i) {
-      if (!dripping.send("G")) break;
-      std::this_thread::sleep_for(milliseconds(20));
-    }
-  });
-  EXPECT_TRUE(idle.closed_by_server());
-  EXPECT_TRUE(slow.closed_by_server());
-  EXPECT_TRUE(dripping.closed_by_server());
-  done = true;
-  drip.join();
-}
-
-TEST(Server, ConnectionsBeyondTheLimitAreTurnedAway) {
-  TestServer test(always(endless()), {.connections = 2});
-  HttpClient a(test.port);
-  EXPECT_EQ(a.get("/health").status, 200);
-  {
-    HttpClient b(test.port);
-    EXPECT_EQ(b.get("/health").status, 200);
-    HttpClient c(test.port);
-    EXPECT_EQ(c.read().status, 503);
-    EXPECT_TRUE(c.closed_by_server());
-  }
-  EXPECT_TRUE(eventually([&] {
-    try {
-      return HttpClient(test.port).get("/health").status == 200;
-    } catch (const std::runtime_error&) {
-      return false;
-    }
-  }));
+// A model that still loads keeps the process alive after the server has drained.
+TEST(ServerDeathTest, ASignalAfterTheDrainEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Server server({.port = 0});
+        server.start();
+        server.drain_on_signals();
+        std::raise(SIGTERM);
+        server.wait();
+        std::raise(SIGTERM);
+        std::_Exit(97);
+      },
+      testing::KilledBySignal(SIGTERM), "");
 }
 
 // Case 42.

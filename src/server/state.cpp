@@ -29,7 +29,7 @@ ServerState::View ServerState::view() const {
     view.loaded_at = loaded_at_;
     view.phase = draining_ ? Phase::draining : model_ ? Phase::ok : Phase::loading;
   }
-  view.uptime_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  view.uptime_s = ms_between(start_, Clock::now()) / 1000;
   if (view.model) view.stats = view.model->engine->stats();
   if (view.stats.failed && view.why_failed.empty())
     view.why_failed = "the engine has stopped after a failure";

@@ -2,11 +2,11 @@
 // may call.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "server/model_context.h"
 
@@ -36,7 +36,7 @@ class ServerState {
   std::string why_failed_;
   std::shared_ptr<const ModelContext> model_;
   int64_t loaded_at_ = 0;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const TimePoint start_ = Clock::now();
 };
 
 const char* phase_name(Phase phase);

@@ -262,6 +262,7 @@ TEST(Tokenizer, TokensOfTheConfigAreAdded) {
   const Json wrong = {{"added_tokens_decoder", {{"3", {{"content", "<new>"}, {"special", true}}}}}};
   EXPECT_THROW(from_json_fixture("smollm", wrong), Error);
   EXPECT_THROW(from_json_fixture("smollm", {{"added_tokens_decoder", {{"x", "y"}}}}), Error);
+  EXPECT_THROW(from_json_fixture("smollm", {{"add_bos_token", "yes"}}), Error);
 }
 
 TEST(Tokenizer, BrokenJsonIsAnError) {

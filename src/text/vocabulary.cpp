@@ -21,8 +21,11 @@ std::string content_of(const Json& config, const char* name) {
 }
 
 std::optional<bool> flag(const Json& json, const char* name) {
-  if (!json.is_object() || !json.contains(name) || !json[name].is_boolean()) return std::nullopt;
-  return json[name].get<bool>();
+  if (!json.is_object() || json.value(name, Json()).is_null()) return std::nullopt;
+  const Json& value = json[name];
+  if (!value.is_boolean())
+    fail("text", "expected ", name, " to be true or false, got ", value.dump());
+  return value.get<bool>();
 }
 
 // A token without an id is a named one, which is special whether or not it says so.

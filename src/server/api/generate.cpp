@@ -35,9 +35,8 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
   auto body = parse_body(call.body);
   if (!body.ok()) return body.status();
   GenerationParams params = default_params(*model);
-  std::vector<std::string> unknown;
   const FieldTables tables = {generation_fields(), sampling_fields(), endpoint.fields};
-  if (Status s = read_fields(*body, tables, params, unknown); !s.ok()) return s;
+  if (Status s = read_fields(*body, tables, params); !s.ok()) return s;
   if (Status s = check_model(params.model, *model); !s.ok()) return s;
   auto prompt = endpoint.encode(params.input, *model);
   if (!prompt.ok()) return prompt.status();
@@ -48,7 +47,7 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
       std::make_unique<OpenAiFormat>(endpoint.shape, model->id, params.include_usage),
       params.stream);
   generation.engine = model->engine;
-  generation.headers = report_unknown(unknown);
+  generation.headers = report_unknown(params.unknown);
   return generation;
 }
 

@@ -27,6 +27,21 @@ bool is_http_error(error_code ec) {
          ec != http::error::end_of_stream && ec != http::error::partial_message;
 }
 
+using Parser = http::request_parser<http::string_body>;
+
+// The header, our word to go on where the client waits for it, and the body.
+asio::awaitable<error_code> read_message(asio::ip::tcp::socket& socket,
+                                         boost::beast::flat_buffer& buffer, Parser& parser) {
+  auto [ec, n] = co_await http::async_read_header(socket, buffer, parser, kTuple);
+  if (!ec && parser.get()[http::field::expect] == "100-continue" && !parser.is_done()) {
+    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+    std::tie(ec, n) = co_await asio::async_write(socket, asio::buffer(kGoOn), kTuple);
+  }
+  if (!ec && !parser.is_done())
+    std::tie(ec, n) = co_await http::async_read(socket, buffer, parser, kTuple);
+  co_return ec;
+}
+
 }  // namespace
 
 Connection::Connection(asio::ip::tcp::socket socket, const HttpLimits& limits, Serve serve,
@@ -116,16 +131,10 @@ Connection::read_request() {
     buffer_.commit(n);
   }
   arm(limits_.read);
-  http::request_parser<http::string_body> parser;
+  Parser parser;
   parser.header_limit(static_cast<uint32_t>(limits_.header_bytes));
   parser.body_limit(limits_.body_bytes);
-  auto [ec, n] = co_await http::async_read_header(socket_, buffer_, parser, kTuple);
-  if (!ec && parser.get()[http::field::expect] == "100-continue" && !parser.is_done()) {
-    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
-    std::tie(ec, n) = co_await asio::async_write(socket_, asio::buffer(kGoOn), kTuple);
-  }
-  if (!ec && !parser.is_done())
-    std::tie(ec, n) = co_await http::async_read(socket_, buffer_, parser, kTuple);
+  const error_code ec = co_await read_message(socket_, buffer_, parser);
   if (ec == http::error::body_limit)
     co_return refuse_(413, "the request's body is larger than this server accepts");
   if (ec == http::error::header_limit)

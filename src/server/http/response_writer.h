@@ -28,8 +28,8 @@ class ResponseWriter {
 
   boost::asio::awaitable<void> reply(HttpReply reply);
 
-  boost::asio::awaitable<void> begin(
-      HttpReply head);  // sends status and headers; the body follows by write()
+  // Sends status and headers; the body follows by write().
+  boost::asio::awaitable<void> begin(HttpReply head);
   boost::asio::awaitable<void> write(std::string data);  // not empty
   boost::asio::awaitable<void> end();
 

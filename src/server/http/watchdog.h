@@ -7,6 +7,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
+#include "base/clock.h"
+
 namespace mlxforge {
 
 class Watchdog {
@@ -19,19 +21,17 @@ class Watchdog {
     deadline_ = Clock::now() + time;
     if (!waiting_ || deadline_ < timer_.expiry()) wait(std::move(owner));
   }
-  void disarm() { deadline_ = Clock::time_point::max(); }
+  void disarm() { deadline_ = TimePoint::max(); }
   void stop() { timer_.cancel(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void wait(std::shared_ptr<void> owner) {
     waiting_ = true;
     timer_.expires_at(deadline_);
     timer_.async_wait([this, owner](boost::system::error_code ec) {
       if (ec) return;
       waiting_ = false;
-      if (deadline_ == Clock::time_point::max()) return;
+      if (deadline_ == TimePoint::max()) return;
       if (Clock::now() < deadline_) return wait(owner);
       socket_.shutdown(boost::asio::socket_base::shutdown_both, ec);
     });
@@ -39,7 +39,7 @@ class Watchdog {
 
   boost::asio::ip::tcp::socket& socket_;
   boost::asio::steady_timer timer_;
-  Clock::time_point deadline_ = Clock::time_point::max();
+  TimePoint deadline_ = TimePoint::max();
   bool waiting_ = false;
 };
 

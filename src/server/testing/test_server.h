@@ -9,6 +9,7 @@
 
 #include "server/json.h"
 #include "server/server.h"
+#include "server/testing/bodies.h"
 #include "server/testing/fake_engine.h"
 #include "server/testing/http_client.h"
 #include "server/testing/test_model.h"
@@ -30,9 +31,9 @@ inline Script endless(std::string_view text = "") {
   return script;
 }
 
-inline std::string chat_body(const std::string& fields = "") {
-  return R"({"messages":[{"role":"user","content":"hi"}])" + (fields.empty() ? "" : "," + fields) +
-         "}";
+// The same script for every request.
+inline FakeEngine::Author always(Script script) {
+  return [script = std::move(script)](const Request&) { return script; };
 }
 
 // Polls until it holds; false after ten seconds.
@@ -64,7 +65,7 @@ struct TestServer {
   void expect_alive() {
     HttpClient client(port);
     EXPECT_EQ(client.get("/health").status, 200);
-    const HttpAnswer answer = client.post("/v1/chat/completions", chat_body(R"("max_tokens":3)"));
+    const HttpAnswer answer = client.post(kChat, chat_body(R"("max_tokens":3)"));
     EXPECT_EQ(answer.status, 200) << answer.body;
     EXPECT_EQ(OrderedJson::parse(answer.body)["usage"]["completion_tokens"], 3);
   }
