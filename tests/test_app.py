@@ -71,12 +71,17 @@ def test_errors_are_one_clear_line(tmp_path):
         (2, ["--port", "http"], "--port"),
         (2, ["generate", MODEL, "x", "many"], "many"),
         (2, ["logits", MODEL], "--ids"),
+        (2, ["--max-waiting", 0], "--max-waiting"),
+        (1, ["bench", MODEL, "--prompt", 100_000], "--prompt"),
+        (1, ["bench", MODEL, "--depth", 8000, "--gen", 8000], "--depth"),
+        (1, ["bench", MODEL, "--batch", 8, "--prompt", 16, "--gen", 16, "--kv-budget", "10M"], "blocks for --batch 8"),
         (1, ["generate", MODEL, tmp_path / "bad.npy"], "49152"),
         (1, ["generate", MODEL, tmp_path / "absent.npy"], "absent.npy"),
         (1, ["generate", "org/name", "hello"], "hub id"),
         (1, ["inspect", tmp_path / "broken.gguf"], "broken.gguf"),
         (1, ["generate", tmp_path / "broken.gguf", "hello"], "broken.gguf"),
         (1, ["generate", MODEL, "hello", "--device", "cuda"], "--device cpu"),
+        (1, ["generate", MODEL, "hello", "--kernels", "reference", "--activations", "int8"], "int8"),
         (1, ["generate", MODEL, "hello", "--chat-template", tmp_path / "none.jinja"], "none.jinja"),
     ]
     for status, words, part in cases:

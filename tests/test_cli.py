@@ -161,6 +161,15 @@ def test_dump_weights(folder):
         assert int(size) == np.prod(want[name][0]) * {"F32": 4, "U32": 4}.get(dtype, 2)
 
 
+def test_bench_without_a_tokenizer(tmp_path):
+    """Its prompts are ids of the model's vocabulary then."""
+    folder = variation(tmp_path / "m")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink(missing_ok=True)
+    row = json.loads(binary.run("bench", folder, "--json", "--prompt", 16, "--gen", 4).stdout)
+    assert row["decode_tok_s"] > 0
+
+
 @pytest.mark.parametrize("model", ["org/name", "HuggingFaceTB/SmolLM2-135M-Instruct"])
 def test_a_hub_id_is_refused(model):
     done = binary.run("generate", model, "hello", check=False)

@@ -44,6 +44,8 @@ REFUSED_CONFIGS = {
     "vocabulary": ({"vocab_size": 287}, "model.embed_tokens.weight"),
     "layers": ({"num_hidden_layers": 3}, "model.layers.2"),
     "fewer layers": ({"num_hidden_layers": 1}, "model.layers.1"),
+    "heads beyond any model": ({"num_attention_heads": 2**31 - 1, "num_key_value_heads": 1, "head_dim": 64}, "num_attention_heads"),
+    "a context beyond counting": ({"max_position_embeddings": 2**31 - 1}, "max_position_embeddings"),
     "negative": ({"hidden_size": -64}, "hidden_size"),
     "text": ({"hidden_size": "64"}, "hidden_size"),
     "absent": ({"hidden_size": None}, "hidden_size"),

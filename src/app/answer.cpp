@@ -40,4 +40,11 @@ StepEvent run_request(EngineService& engine, StepQueue& queue, Request request,
   }
 }
 
+std::string text_of(const StepEvent& event, Detokenizer& detokenizer) {
+  std::string text;
+  for (const int32_t id : event.tokens) text += detokenizer.push(id);
+  if (event.finish != FinishReason::none) text += detokenizer.flush();
+  return text;
+}
+
 }  // namespace mlxforge

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
+#include <string>
 
 #include "app/session.h"
+#include "text/detokenizer.h"
 
 namespace mlxforge {
 
@@ -17,5 +18,8 @@ SamplingParams sampling_params(const SamplingOptions& options);
 // refused or fails.
 StepEvent run_request(EngineService& engine, StepQueue& queue, Request request,
                       const std::function<bool(const StepEvent&)>& take);
+
+// The text that the event's tokens complete; with the last event, all that is left.
+std::string text_of(const StepEvent& event, Detokenizer& detokenizer);
 
 }  // namespace mlxforge

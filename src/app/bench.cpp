@@ -1,11 +1,8 @@
 // bench: prefill and decode of one engine, driven step by step on its own thread, without a server,
 // a tokenizer or sampling by chance.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <fstream>
 #include <span>
 #include <string>
 
@@ -13,6 +10,7 @@
 #include "app/console.h"
 #include "app/session.h"
 #include "base/clock.h"
+#include "base/resources.h"
 #include "engine/load.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/peak.h"
@@ -21,7 +19,7 @@ namespace mlxforge {
 namespace {
 
 struct Measured {
-  std::string_view device;
+  std::string device;
   double token_ops = 0;
   double prefill_tok_s = 0;
   double decode_tok_s = 0;
@@ -125,6 +123,20 @@ uint64_t hash_logits(Engine& engine, int chunk) {
   return hash;
 }
 
+// A measurement of fewer tokens or smaller batches than asked for would be a wrong one.
+void expect_room(const Engine& engine, const Options& options, int batch) {
+  const BenchOptions& b = options.bench;
+  const int64_t tokens = std::max<int64_t>(b.prompt, int64_t{b.depth} + 1 + b.gen) + 1;
+  const int context = std::min(engine.options().max_ctx, engine.capacity());
+  if (tokens > context)
+    fail("bench", "expected --prompt, and --depth with --gen, to fit the context of ", context,
+         " tokens, got ", tokens, "; --max-ctx and --kv-budget may raise it");
+  const int64_t blocks = batch * (int64_t{blocks_for(static_cast<int>(tokens))} + 1);
+  if (blocks > engine.stats().kv_blocks_total)
+    fail("bench", "expected a cache of ", blocks, " blocks for --batch ", batch, ", got ",
+         engine.stats().kv_blocks_total, "; raise --kv-budget");
+}
+
 Measured measure(Engine& engine, const Options& options, int batch) {
   Measured result;
   result.device = device_name();
@@ -134,12 +146,6 @@ Measured measure(Engine& engine, const Options& options, int batch) {
   measure_decode(engine, options.bench, batch, result);
   result.logits_hash = hash_logits(engine, options.engine.prefill_chunk);
   return result;
-}
-
-int64_t resident_mb() {
-  int64_t pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE) / 1'000'000;
 }
 
 // The yardsticks: what this machine reads and multiplies at most with these threads.
@@ -178,7 +184,7 @@ nlohmann::ordered_json report(const Session& session, const Options& options,
   json["gb_s"] = bytes_s / 1e9;
   json["bw_share"] = on_cpu ? bytes_s / machine.bandwidth : 0;
   json["peak_share"] = on_cpu ? m.prefill_tok_s * m.token_ops / machine.peak : 0;
-  json["rss_mb"] = resident_mb();
+  json["rss_mb"] = resident_memory() / 1'000'000;
   json["logits_hash"] = hash;
   return json;
 }
@@ -195,10 +201,16 @@ std::string table_line(const nlohmann::ordered_json& r) {
 
 }  // namespace
 
-int run_bench(const Options& options, Arguments) {
+int run_bench(const Options& given, Arguments) {
+  Options options = given;
+  for (int batch : options.bench.batch)  // each is to run at once
+    options.engine.max_batch = std::max(options.engine.max_batch, batch);
   prepare_device(options);
   const std::unique_ptr<Session> session =
       load_session(options, [](const std::vector<StepEvent>&) {});
+  session->worker->call([&](const Engine& engine) {
+    for (int batch : options.bench.batch) expect_room(engine, options, batch);
+  });
   const Machine machine = measure_machine(options.engine);
   if (!options.json)
     print(" batch  prefill tok/s  of peak   decode tok/s     GB/s  of memory  RSS MB  logits\n");

@@ -1,5 +1,4 @@
 // chat: a conversation in the terminal. Answers go to standard output, notices to standard error.
-
 #include <atomic>
 #include <csignal>
 #include <iostream>
@@ -8,7 +7,6 @@
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/line_reader.h"
-#include "text/detokenizer.h"
 #include "text/prompt.h"
 
 namespace mlxforge {
@@ -93,14 +91,12 @@ class Chat {
     Detokenizer detokenizer(session_.text());
     std::string text;
     run_request(*session_.worker, queue_, std::move(request), [&](const StepEvent& event) {
-      std::string piece;
-      for (int32_t id : event.tokens) piece += detokenizer.push(id);
-      if (event.finish != FinishReason::none) piece += detokenizer.flush() + "\n";
+      const std::string piece = text_of(event, detokenizer);
       text += piece;
       print(piece);
       return !interrupted;
     });
-    text.pop_back();
+    print("\n");
     return text;
   }
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/check.h"
 
@@ -64,8 +66,7 @@ void Progress::update(double fraction) {
     clear_bar();
     std::fprintf(stderr, "%s [%-30s] %3d %%", what_.c_str(), bar.c_str(), percent);
     bar_on_screen = true;
-  } else if (percent / 25 > shown_ &&
-             std::chrono::steady_clock::now() - start_ > std::chrono::seconds(1)) {
+  } else if (percent / 25 > shown_ && ms_between(start_, Clock::now()) > 1000) {
     shown_ = percent / 25;
     std::fprintf(stderr, "%s: %d %%\n", what_.c_str(), percent);
   }

@@ -2,11 +2,10 @@
 // standard output, by print().
 #pragma once
 
-#include <chrono>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 namespace mlxforge {
@@ -34,7 +33,7 @@ class Progress {
   std::string what_;
   bool terminal_;
   int shown_ = -1;  // percent on a terminal, quarters elsewhere
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  const TimePoint start_ = Clock::now();
 };
 
 }  // namespace mlxforge

@@ -7,20 +7,32 @@
 #include "app/console.h"
 #include "app/npy.h"
 #include "base/option_values.h"
-#include "text/detokenizer.h"
 #include "text/prompt.h"
 
 namespace mlxforge {
 namespace {
 
+// What was generated. Text goes to standard output as it grows, unless it is wanted whole.
 struct Output {
-  std::string text;          // of a text prompt
-  std::vector<int32_t> ids;  // all that were generated
+  std::optional<Detokenizer> detokenizer;  // none: ids are wanted, not text
+  bool whole = false;
+  std::string text;
+  std::vector<int32_t> ids;
+
+  void take(const StepEvent& event) {
+    ids.insert(ids.end(), event.tokens.begin(), event.tokens.end());
+    if (!detokenizer) return;
+    const std::string piece = text_of(event, *detokenizer);
+    text += piece;
+    if (!whole) print(piece);
+  }
 };
+
+bool is_ids(const std::string& prompt) { return prompt.ends_with(".npy"); }
 
 std::vector<int32_t> encode_prompt(const Session& session, const Options& options,
                                    const std::string& prompt) {
-  if (prompt.ends_with(".npy")) return read_ids(prompt, session.vocab_size);
+  if (is_ids(prompt)) return read_ids(prompt, session.vocab_size);
   if (options.raw || session.chat_template == nullptr) return encode_text(session.text(), prompt);
   ChatInput input;
   input.messages.push_back({{"role", "user"}, {"content", prompt}});
@@ -41,7 +53,7 @@ void log_timings(const Timings& t) {
            t.predicted_n, " tokens at ", rate(t.predicted_n - 1, t.predicted_ms), " tok/s");
 }
 
-std::string json_line(const Session& session, const Output& output, bool as_ids, size_t n_prompt,
+std::string json_line(const Session& session, const Output& output, size_t n_prompt,
                       const StepEvent& last, uint64_t seed) {
   nlohmann::ordered_json json;
   json["model"] = session.files.name;
@@ -50,7 +62,7 @@ std::string json_line(const Session& session, const Output& output, bool as_ids,
   json["finish_reason"] = last.finish == FinishReason::stop ? "stop" : "length";
   json["seed"] = seed;
   json["ids"] = output.ids;
-  if (!as_ids) json["text"] = output.text;
+  if (output.detokenizer) json["text"] = output.text;
   return json.dump() + "\n";
 }
 
@@ -58,7 +70,6 @@ std::string json_line(const Session& session, const Output& output, bool as_ids,
 
 int run_generate(const Options& options, Arguments arguments) {
   const std::string& prompt = arguments[0];
-  const bool as_ids = prompt.ends_with(".npy");
   const int n = arguments.size() > 1 ? parse_count(arguments[1], "N") : 256;
   StepQueue queue;
   prepare_device(options);
@@ -71,24 +82,17 @@ int run_generate(const Options& options, Arguments arguments) {
   request.ignore_eos = options.ignore_eos;
   const size_t n_prompt = request.prompt.size();
   const uint64_t seed = request.sampling.seed;
-  std::optional<Detokenizer> detokenizer;
-  if (!as_ids) detokenizer.emplace(session->text());
-  Output output;
-  const auto take = [&](const StepEvent& event) {
-    output.ids.insert(output.ids.end(), event.tokens.begin(), event.tokens.end());
-    if (as_ids) return true;
-    std::string piece;
-    for (int32_t id : event.tokens) piece += detokenizer->push(id);
-    if (event.finish != FinishReason::none) piece += detokenizer->flush();
-    output.text += piece;
-    if (!options.json) print(piece);
-    return true;
-  };
-  const StepEvent last = run_request(*session->worker, queue, std::move(request), take);
+  Output output{.whole = options.json};
+  if (!is_ids(prompt)) output.detokenizer.emplace(session->text());
+  const StepEvent last =
+      run_request(*session->worker, queue, std::move(request), [&](const StepEvent& event) {
+        output.take(event);
+        return true;
+      });
   if (options.json)
-    print(json_line(*session, output, as_ids, n_prompt, last, seed));
+    print(json_line(*session, output, n_prompt, last, seed));
   else
-    print(as_ids ? joined(output.ids) + "\n" : "\n");
+    print(output.detokenizer ? "\n" : joined(output.ids) + "\n");
   log_timings(last.timings);
   return 0;
 }

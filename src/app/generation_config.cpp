@@ -1,11 +1,43 @@
 #include "app/generation_config.h"
 
-#include <limits>
+#include <cmath>
+#include <type_traits>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace mlxforge {
 namespace {
+
+// Further settings of Hugging Face's generate that change what is sampled, and the value of each
+// that changes nothing. There is no place for them here yet.
+struct Unsupported {
+  const char* key;
+  double neutral;
+};
+constexpr Unsupported kUnsupported[] = {{"encoder_repetition_penalty", 1},
+                                        {"no_repeat_ngram_size", 0},
+                                        {"epsilon_cutoff", 0},
+                                        {"eta_cutoff", 0},
+                                        {"num_beams", 1},
+                                        {"diversity_penalty", 0},
+                                        {"penalty_alpha", 0},
+                                        {"guidance_scale", 1},
+                                        {"min_length", 0},
+                                        {"min_new_tokens", 0}};
+constexpr const char* kUnsupportedLists[] = {"suppress_tokens", "begin_suppress_tokens",
+                                             "bad_words_ids", "sequence_bias"};
+
+void warn_of_unsupported(const Json& object) {
+  const auto warn = [&](const char* key, const Json& neutral) {
+    const Json value = object.value(key, Json());
+    if (!value.is_null() && value != neutral)
+      log_warn("generation_config.json: ", key, " ", value.dump(),
+               " is not supported; answers are sampled without it");
+  };
+  for (const auto& [key, neutral] : kUnsupported) warn(key, neutral);
+  for (const char* key : kUnsupportedLists) warn(key, Json::array());
+}
 
 // Leaves `value` alone when the key is absent or null.
 template <class T>
@@ -13,8 +45,10 @@ void take(T& value, const Json& object, const char* key, double high) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return;
   const double number = found->is_number() ? found->get<double>() : -1;
-  if (!(number >= 0 && number <= high))
-    fail("app", "expected ", key, " in generation_config.json to be a number of at least 0",
+  const bool whole = std::is_floating_point_v<T> || number == std::floor(number);
+  if (!(number >= 0 && number <= high && whole))
+    fail("app", "expected ", key, " in generation_config.json to be a ",
+         std::is_integral_v<T> ? "whole " : "", "number of at least 0",
          high < 1e6 ? str(" and at most ", high) : "", ", got ", found->dump());
   value = static_cast<T>(number);
 }
@@ -33,6 +67,7 @@ SamplingDefaults sampling_defaults(const Json& generation_config) {
   if (result.repetition_penalty == 0)
     fail("app", "expected repetition_penalty in generation_config.json to be above 0, got 0");
   if (generation_config.value("do_sample", Json()) == false) result.temperature = 0;
+  warn_of_unsupported(generation_config);
   return result;
 }
 

@@ -8,7 +8,8 @@ namespace mlxforge {
 
 // What requests get that say nothing: temperature, top_k, top_p and min_p as far as the file (null
 // when absent) has them; greedy where it says do_sample false. Throws Error naming a key whose
-// value is not a number in its range.
+// value is not a number in its range; logs a warning for each other key that would change what is
+// sampled.
 SamplingDefaults sampling_defaults(const Json& generation_config);
 
 }  // namespace mlxforge

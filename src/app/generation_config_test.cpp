@@ -4,6 +4,7 @@
 
 #include "app/session.h"
 #include "base/check.h"
+#include "base/log.h"
 
 namespace mlxforge {
 namespace {
@@ -27,9 +28,22 @@ TEST(SamplingDefaults, FileThenOpenAi) {
 }
 
 TEST(SamplingDefaults, RefusesWhatIsNoNumber) {
-  for (const Json& bad : {Json{{"temperature", "hot"}}, Json{{"top_p", 1.5}}, Json{{"top_k", -2}},
-                          Json{{"min_p", true}}, Json{{"repetition_penalty", 0}}})
+  for (const Json& bad :
+       {Json{{"temperature", "hot"}}, Json{{"top_p", 1.5}}, Json{{"top_k", -2}},
+        Json{{"min_p", true}}, Json{{"top_k", 40.5}}, Json{{"repetition_penalty", 0}}})
     EXPECT_THROW(sampling_defaults(bad), Error) << bad;
+}
+
+TEST(SamplingDefaults, SaysWhatItDoesNotFollow) {
+  std::vector<std::string> warnings;
+  set_log_sink([&](LogLevel, std::string_view line) { warnings.emplace_back(line); });
+  sampling_defaults(Json{{"no_repeat_ngram_size", 0}, {"num_beams", 1}, {"eta_cutoff", nullptr}});
+  EXPECT_TRUE(warnings.empty());
+  sampling_defaults(Json{{"no_repeat_ngram_size", 3}, {"suppress_tokens", {5}}});
+  set_log_sink([](LogLevel, std::string_view) {});
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("no_repeat_ngram_size 3"), std::string::npos);
+  EXPECT_NE(warnings[1].find("suppress_tokens [5]"), std::string::npos);
 }
 
 // Case 27: the union of all three sources, each an id or a list.
@@ -43,6 +57,8 @@ TEST(StopSet, IsTheUnionInAnyArrangement) {
   EXPECT_EQ(stop_set(file(nullptr), Json::object(), {1, 7, 106}), want);
   EXPECT_THROW(stop_set(file("</s>"), nullptr, {}), Error);
   EXPECT_THROW(stop_set(nullptr, file({1.5}), {}), Error);
+  EXPECT_THROW(stop_set(file(-1), nullptr, {}), Error);
+  EXPECT_THROW(stop_set(file(int64_t{1} << 32), nullptr, {}), Error);
 }
 
 }  // namespace

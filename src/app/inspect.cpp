@@ -1,22 +1,25 @@
 // inspect: what a model's files hold, without MLX and without reading a weight.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <map>
 
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/model_path.h"
+#include "base/resources.h"
 #include "files/model_folder.h"
+#include "quant/format.h"
 
 namespace mlxforge {
 namespace {
 
-// What weights may be stored as; u32 holds MLX's packed codes.
-bool is_usable(DType dtype) {
-  static constexpr DType kUsable[] = {DType::f32,  DType::f16,  DType::bf16, DType::u32,
-                                      DType::q4_0, DType::q4_1, DType::q8_0};
-  return std::find(std::begin(kUsable), std::end(kUsable), dtype) != std::end(kUsable);
+// Whether a weight format knows the tensor, by itself or as the codes beside scales and biases.
+bool is_usable(const TensorView& tensor) {
+  const WeightSource alone{.name = tensor.name, .weight = &tensor};
+  const WeightSource coded{
+      .name = tensor.name, .weight = &tensor, .scales = &tensor, .biases = &tensor};
+  return std::ranges::any_of(formats(), [&](const Format& format) {
+    return format.recognise(alone) || format.recognise(coded);
+  });
 }
 
 std::string tensor_line(const TensorView& tensor) {
@@ -27,14 +30,7 @@ std::string tensor_line(const TensorView& tensor) {
 }
 
 std::string peak_memory_line() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-#ifdef __APPLE__
-  const double mb = static_cast<double>(usage.ru_maxrss) / 1e6;  // bytes there, KiB on Linux
-#else
-  const double mb = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
-#endif
-  return str("peak memory: ", static_cast<int64_t>(mb + 0.5), " MB\n");
+  return str("peak memory: ", (peak_memory() + 500'000) / 1'000'000, " MB\n");
 }
 
 std::string family(const ModelFiles& files) {
@@ -58,11 +54,10 @@ std::string summary(const ModelFiles& files) {
 int refuse_unusable(const WeightFiles& weights) {
   int status = 0;
   for (const TensorView& tensor : weights.tensors())
-    if (!is_usable(tensor.dtype))
-      status = report_error(
-          str("[app] expected weights in F32, F16, BF16, U32, Q4_0, Q4_1 or Q8_0, got ",
-              tensor.name, " in ", dtype_name(tensor.dtype)),
-          1);
+    if (!is_usable(tensor))
+      status = report_error(str("[app] expected a format that mlxforge can compute with, got ",
+                                tensor.name, " in ", dtype_name(tensor.dtype)),
+                            1);
   return status;
 }
 

@@ -1,9 +1,8 @@
 // numpy's .npy files (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html):
-// token ids in, logits out.
+// token ids in, logits out. Little-endian.
 //
-//   \x93NUMPY | u8 major | u8 minor | u16 (v1) or u32 (v2, v3) header length, little-endian |
-//   header | data header: {'descr': '<i4', 'fortran_order': False, 'shape': (5,), } and spaces up
-//   to a newline
+//   \x93NUMPY | u8 major | u8 minor | u16 (v1) or u32 (v2, v3) header length | header | data
+//   header: {'descr': '<i4', 'fortran_order': False, 'shape': (5,), } and spaces up to a newline
 #pragma once
 
 #include <cstdint>

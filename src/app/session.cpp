@@ -14,7 +14,7 @@ namespace {
 
 void add_ids(std::vector<int32_t>& ids, const Json& value, const char* file) {
   const auto add = [&](const Json& id) {
-    if (!id.is_number_integer())
+    if (!id.is_number_integer() || id < 0 || id > std::numeric_limits<int32_t>::max())
       fail("app", "expected eos_token_id in ", file, " to be an id or a list of ids, got ",
            value.dump());
     ids.push_back(id.get<int32_t>());

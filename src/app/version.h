@@ -1,6 +1,6 @@
+// The project's version, from CMakeLists.txt.
 #pragma once
 
 namespace mlxforge {
-inline constexpr const char* kVersion =
-    MLXFORGE_VERSION;  // the project's version, from CMakeLists.txt
+inline constexpr const char* kVersion = MLXFORGE_VERSION;
 }

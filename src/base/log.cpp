@@ -3,14 +3,15 @@
 #include <iostream>
 #include <mutex>
 
+#include "base/option_values.h"
+
 namespace mlxforge {
 namespace {
 
 std::mutex mutex;
 
 void to_stderr(LogLevel level, std::string_view line) {
-  static constexpr std::string_view kNames[] = {"debug", "info", "warn", "error"};
-  std::cerr << kNames[static_cast<int>(level)] << ": " << line << std::endl;
+  std::cerr << show_value(level) << ": " << line << std::endl;
 }
 
 LogSink& sink() {

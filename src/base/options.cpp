@@ -91,15 +91,15 @@ constexpr OptionField kFields[] = {
         {"threads", "N", "", "CPU compute threads; 0 takes the cores that this process may use."}),
     number<1, kBig, &O::engine, &E::prefill_chunk>(
         {"prefill-chunk", "N", "",
-         "Prompt tokens of one request per step; fewer keep other requests fluent, more are "
-         "faster."}),
+         "Prompt tokens per step, a quarter of it beside running answers; fewer keep those fluent, "
+         "more are faster."}),
     number<1, 4096, &O::engine, &E::max_batch>(
         {"max-batch", "N", "", "Requests that run together."}),
     number<0, kBig, &O::engine, &E::max_ctx>(
         {"max-ctx", "N", "",
          "Tokens per request, prompt and answer; 0 takes the smaller of the model's and what the "
          "KV budget holds."}),
-    number<0, kBig, &O::engine, &E::max_waiting>(
+    number<1, kBig, &O::engine, &E::max_waiting>(
         {"max-waiting", "N", "serve", "Requests that may wait; one more gets 429."}),
     bytes<&O::engine, &E::kv_budget>(
         {"kv-budget", "BYTES|auto", "",

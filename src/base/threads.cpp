@@ -1,24 +1,18 @@
 #include "base/threads.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include "base/check.h"
+#include "base/clock.h"
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace mlxforge {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 inline void cpu_relax() {
 #if defined(__x86_64__)
@@ -57,17 +51,30 @@ void flush_denormals() {
 #endif
 }
 
-ThreadPool::ThreadPool(int n_threads) {
-  check(n_threads >= 1, "a thread pool has at least one thread, got ", n_threads);
-  for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { helper_main(t); });
+namespace {
+
+// Ends the helpers that wait on these.
+void end(std::atomic<bool>& stop, std::atomic<int>& wakes, std::vector<std::thread>& helpers) {
+  stop = true;
+  wakes.fetch_add(1);
+  wakes.notify_all();
+  for (auto& helper : helpers) helper.join();
 }
 
-ThreadPool::~ThreadPool() {
-  stop_ = true;
-  wakes_.fetch_add(1);
-  wakes_.notify_all();
-  for (auto& helper : helpers_) helper.join();
+}  // namespace
+
+ThreadPool::ThreadPool(int n_threads) {
+  check(n_threads >= 1, "a thread pool has at least one thread, got ", n_threads);
+  try {
+    for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { helper_main(t); });
+  } catch (const std::system_error& e) {
+    end(stop_, wakes_, helpers_);
+    fail("base", "expected to start ", n_threads, " threads, got: ", e.what(),
+         "; give fewer --threads");
+  }
 }
+
+ThreadPool::~ThreadPool() { end(stop_, wakes_, helpers_); }
 
 void ThreadPool::run_job(int n_chunks, Call call, const void* f) {
   flush_denormals();
@@ -134,74 +141,6 @@ void ThreadPool::park() {
   parked_.fetch_add(1);
   if (unclaimed_.load() <= 0 && !stop_.load()) wakes_.wait(wakes);
   parked_.fetch_sub(1);
-}
-
-namespace {
-
-// The text of a small system file, or "" when it cannot be read.
-std::string read_text(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  if (in) text << in.rdbuf();
-  return text.str();
-}
-
-double v2_quota(const std::string& group) {  // "max 100000" or "150000 100000", microseconds
-  std::istringstream in(read_text(group + "/cpu.max"));
-  double quota, period;
-  return in >> quota >> period && period > 0 ? quota / period : 0;
-}
-
-double v1_quota(const std::string& group) {  // -1: none
-  std::istringstream quota_in(read_text(group + "/cpu.cfs_quota_us")),
-      period_in(read_text(group + "/cpu.cfs_period_us"));
-  double quota, period;
-  return quota_in >> quota && period_in >> period && quota > 0 && period > 0 ? quota / period : 0;
-}
-
-// The smallest quota on the way from mount/path up to mount; inside a container the path may not
-// exist below the mount.
-template <class Quota>
-double least_quota(const std::string& mount, std::string path, Quota quota_of) {
-  double least = 0;
-  for (;;) {
-    const double quota = quota_of(mount + path);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-    if (path.empty()) return least;
-    path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  }
-}
-
-}  // namespace
-
-double cgroup_cpu_quota(const std::string& root) {
-  double least = 0;
-  std::istringstream groups(read_text(root + "/proc/self/cgroup"));
-  for (std::string line;
-       std::getline(groups, line);) {  // "0::/path" (v2) or "4:cpu,cpuacct:/path" (v1)
-    const size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1), mount = root + "/sys/fs/cgroup";
-    double quota = 0;
-    if (controllers.empty())
-      quota = least_quota(mount, path, v2_quota);
-    else if (("," + controllers + ",").find(",cpu,") != std::string::npos)
-      quota = least_quota(mount + "/" + controllers, path, v1_quota);
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-  }
-  return least;
-}
-
-int default_threads() {
-  int cpus = static_cast<int>(std::thread::hardware_concurrency());
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) cpus = CPU_COUNT(&allowed);
-#endif
-  const double quota = cgroup_cpu_quota();
-  if (quota > 0) cpus = std::min(cpus, static_cast<int>(quota));
-  return std::max(cpus, 1);
 }
 
 }  // namespace mlxforge

@@ -1,14 +1,16 @@
 #include "base/threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <numeric>
 #include <random>
+
+#include "base/check.h"
 
 namespace mlxforge {
 namespace {
@@ -70,49 +72,21 @@ TEST(ThreadPool, IdleUsesNoCpu) {
             0.01);  // CPU time, not wall time
 }
 
-// A fake /proc and /sys.
-class Cgroup : public testing::Test {
- protected:
-  void SetUp() override {
-    root_ = std::filesystem::path(testing::TempDir()) / "mlxforge_cgroup";
-    std::filesystem::remove_all(root_);
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << text;
-  }
-  double quota() { return cgroup_cpu_quota(root_.string()); }
-  std::filesystem::path root_;
-};
-
-TEST_F(Cgroup, NoneMeansNoQuota) { EXPECT_EQ(quota(), 0); }
-
-TEST_F(Cgroup, V2TakesTheLeastAncestor) {
-  write("proc/self/cgroup", "0::/a/b\n");
-  write("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
-  EXPECT_EQ(quota(), 0);
-  write("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
-  write("sys/fs/cgroup/cpu.max", "800000 100000\n");
-  EXPECT_EQ(quota(), 1.5);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
+TEST(ThreadPoolDeathTest, ThreadsThatTheSystemRefusesAreAnError) {
+  const auto start_too_many = [] {
+    const rlimit little{.rlim_cur = 256 << 20, .rlim_max = 256 << 20};  // stacks take more
+    setrlimit(RLIMIT_AS, &little);
+    try {
+      ThreadPool pool(1024);
+    } catch (const Error& e) {
+      std::_Exit(std::string(e.what()).find("--threads") == std::string::npos ? 1 : 0);
+    }
+    std::_Exit(2);
+  };
+  EXPECT_EXIT(start_too_many(), testing::ExitedWithCode(0), "");
 }
-
-TEST_F(Cgroup, V2InAContainerReadsTheMountRoot) {
-  write("proc/self/cgroup", "0::/not/visible/here\n");
-  write("sys/fs/cgroup/cpu.max", "400000 100000\n");
-  EXPECT_EQ(quota(), 4);
-}
-
-TEST_F(Cgroup, V1) {
-  write("proc/self/cgroup", "5:memory:/x\n4:cpu,cpuacct:/x\n");
-  write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "-1\n");
-  write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(quota(), 0);
-  write("sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "250000\n");
-  EXPECT_EQ(quota(), 2.5);
-}
-
-TEST(DefaultThreads, AtLeastOne) { EXPECT_GE(default_threads(), 1); }
+#endif
 
 }  // namespace
 }  // namespace mlxforge

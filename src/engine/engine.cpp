@@ -32,15 +32,26 @@ Timings timings_of(const Sequence& seq, bool stopped) {
   return t;
 }
 
+// Ids that the model does not have can neither be sampled nor come: both lists forget them.
+EngineSetup within_vocabulary(EngineSetup setup, int vocab) {
+  setup.n_valid = std::min(setup.n_valid, vocab);
+  std::erase_if(setup.stop_ids, [&](int32_t id) {
+    const bool possible = id >= 0 && id < vocab;
+    if (!possible) log_warn("stop token ", id, " is outside the model's ids: it can never come");
+    return !possible;
+  });
+  return setup;
+}
+
 }  // namespace
 
-Engine::Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup options)
-    : options_(std::move(options)),
+Engine::Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup setup)
+    : options_(within_vocabulary(std::move(setup), decoder->spec().vocab)),
       exec_(exec),
       decoder_(std::move(decoder)),
       blocks_(decoder_->cache_groups(exec_), options_.kv_budget),
       scheduler_(options_.limits, blocks_),
-      runner_(*decoder_, exec_, blocks_, std::min(options_.n_valid, decoder_->spec().vocab)) {
+      runner_(*decoder_, exec_, blocks_, options_.n_valid) {
   decoder_->allocate_cache(exec_, blocks_.blocks_total());
 }
 

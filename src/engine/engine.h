@@ -17,14 +17,14 @@ struct EngineSetup {
   SchedulerLimits limits;
   size_t kv_budget = 0;           // bytes
   int max_ctx = 0;                // tokens, prompt and output together
-  int n_valid = 0;                // ids the sampler may choose: the tokenizer's size
+  int n_valid = 0;                // ids the sampler may choose: the tokenizer's size, or vocab
   std::vector<int32_t> stop_ids;  // the model's stop set
 };
 
 class Engine {
  public:
   // Allocates the cache. The exec's pool and workspace must outlive the engine.
-  Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup options);
+  Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup setup);
 
   // REQUIRES that limits() admit the request.
   void submit(RequestId id, Request request, TimePoint submitted);

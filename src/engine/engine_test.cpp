@@ -198,6 +198,22 @@ TEST(Engine, StopIdsEndARequestUnlessTheyAreIgnoredOrTooEarly) {
   EXPECT_EQ(std::count(forced.begin(), forced.end(), stop), 0);
 }
 
+// A checkpoint's stop set may name ids that its embedding does not have.
+TEST(Engine, StopIdsOutsideTheVocabularyAreHarmless) {
+  const TinyModel model;
+  Request r = request(2);
+  r.min_tokens = 10;  // stop ids are then masked among the logits
+  EXPECT_EQ(alone(model, r, {.stop_ids = {testing::kVocab, -1, 1 << 30}}), alone(model, r));
+}
+
+TEST(LoadEngine, Int8ActivationsNeedTheCpuKernels) {
+  const TinyModel model;
+  const EngineOptions options{
+      .device = Device::cpu, .activations = Activations::int8, .kernels = KernelChoice::reference};
+  EXPECT_THROW(load_engine(model.files(), options, {.n_valid = testing::kVocab}, [](double) {}),
+               Error);
+}
+
 // Case 42: a throw fails the request it belongs to; the others neither stop nor change.
 TEST(Engine, AFaultFailsOnlyItsOwnRequest) {
   const TinyModel model;

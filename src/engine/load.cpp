@@ -1,10 +1,10 @@
 #include "engine/load.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/option_values.h"
+#include "base/resources.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/dtype.h"
 #include "models/family.h"
@@ -42,6 +42,9 @@ Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
   const bool cpu = mx::default_device() == mx::Device::cpu;
   exec.path =
       cpu && options.kernels == KernelChoice::automatic ? KernelPath::cpu : KernelPath::reference;
+  if (options.activations == Activations::int8 && !exec.on_cpu()) {
+    fail("engine", "expected --activations auto or float without the CPU kernels, got int8");
+  }
   const bool exact = options.activations == Activations::float32 || !exec.on_cpu();
   exec.arith = exact                                      ? Arith::exact
                : options.activations == Activations::int8 ? Arith::int8
@@ -54,19 +57,20 @@ Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
   return exec;
 }
 
-size_t available_memory() {
-  return static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+Device best_device() {
+  if (!mx::is_available(mx::Device::gpu)) return Device::cpu;
+  return mx::metal::is_available() ? Device::metal : Device::cuda;
 }
 
-// auto: half of the memory that is free once the weights are loaded, at most what max_batch full
-// contexts take. On CPU the budget is address space; pages become resident as they are used.
+// auto: half of the memory that is available once the weights are loaded, at most what max_batch
+// full contexts take. On CPU the budget is address space; pages become resident as they are used.
 size_t kv_budget(const EngineOptions& options, const std::vector<CacheGroup>& groups, int max_ctx) {
   if (options.kv_budget > 0) return options.kv_budget;
   size_t block_bytes = 0;
   for (const auto& group : groups) block_bytes += group.block_bytes;
   const size_t full = size_t(options.max_batch) * (blocks_for(max_ctx) + 1) * block_bytes;
-  const size_t budget = std::min(available_memory() / 2, full);
-  log_info("KV budget: ", budget >> 20, " MiB = min(free memory / 2, ", options.max_batch,
+  const size_t budget = std::min<size_t>(available_memory() / 2, full);
+  log_info("KV budget: ", budget >> 20, " MiB = min(available memory / 2, ", options.max_batch,
            " contexts of ", max_ctx, " tokens)");
   return budget;
 }
@@ -82,17 +86,17 @@ int context_limit(const EngineOptions& options, const ModelSpec& spec) {
 }  // namespace
 
 void set_default_device(Device device) {
-  const bool gpu = mx::is_available(mx::Device::gpu);
-  if ((device == Device::cuda || device == Device::metal) && !gpu) {
-    fail("engine", "expected a GPU that this build of MLX can use, got none; use --device cpu");
+  const Device best = best_device();
+  if (device == Device::automatic) device = best;
+  if (device != Device::cpu && device != best) {
+    fail("engine", "expected a device that this build of MLX can use, such as --device ",
+         show_value(best), "; got ", show_value(device));
   }
-  const bool cpu = device == Device::cpu || (device == Device::automatic && !gpu);
-  mx::set_default_device(cpu ? mx::Device::cpu : mx::Device::gpu);
+  mx::set_default_device(device == Device::cpu ? mx::Device::cpu : mx::Device::gpu);
 }
 
-std::string_view device_name() {
-  if (mx::default_device() == mx::Device::cpu) return "cpu";
-  return mx::metal::is_available() ? "metal" : "cuda";
+std::string device_name() {
+  return show_value(mx::default_device() == mx::Device::cpu ? Device::cpu : best_device());
 }
 
 std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions& options,

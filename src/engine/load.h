@@ -4,7 +4,7 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include "base/options.h"
 #include "engine/engine.h"
@@ -19,11 +19,11 @@ struct TextLimits {
 };
 
 // main calls this once, before any thread starts: the only MLX call off the worker thread.
-// `automatic` is the GPU where MLX has one.
+// `automatic` is the GPU where MLX has one. Throws Error when the device is not there.
 void set_default_device(Device device);
 
 // Where arrays are: "cpu", "cuda" or "metal". On the worker thread.
-std::string_view device_name();
+std::string device_name();
 
 // `progress` hears the share of the weights that is loaded, 0 to 1. Throws Error.
 std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions& options,

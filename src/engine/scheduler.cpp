@@ -12,7 +12,11 @@ Scheduler::Scheduler(SchedulerLimits limits, BlockManager& blocks)
         "scheduler limits");
 }
 
-void Scheduler::add(std::unique_ptr<Sequence> seq) { waiting_.push_back(std::move(seq)); }
+void Scheduler::add(std::unique_ptr<Sequence> seq) {
+  check(blocks_.could_hold(seq->n_tokens() + 1), "a prompt of ", seq->n_tokens(),
+        " tokens that the cache can never hold");
+  waiting_.push_back(std::move(seq));
+}
 
 Batch Scheduler::schedule() {
   admit();
@@ -28,7 +32,7 @@ void Scheduler::admit() {
     // All its tokens and one more block, so that it does not preempt somebody at once.
     const int wanted = std::min(next.n_tokens() + kBlockTokens, blocks_.capacity());
     if (!blocks_.can_hold(wanted)) return;
-    blocks_.grow(next.blocks, next.n_tokens());
+    check(blocks_.grow(next.blocks, next.n_tokens()), "no room for an admitted sequence");
     if (next.n_generated() == 0) next.admitted = Clock::now();
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();

@@ -16,8 +16,8 @@ namespace mlxforge {
 struct SchedulerLimits {
   int max_batch = 0;      // sequences running at once
   int prefill_chunk = 0;  // prompt tokens in a step without decode rows
-  int mixed_chunk =
-      0;  // prompt tokens in a step that also decodes: bounds the gap between a stream's tokens
+  // Prompt tokens in a step that also decodes: bounds the gap between a stream's tokens.
+  int mixed_chunk = 0;
 };
 
 class Scheduler {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
+
 namespace mlxforge {
 namespace {
 
@@ -78,6 +80,13 @@ TEST(Scheduler, AShortPromptDoesNotWaitForLongOnesBeforeIt) {
     commit(batch);
   }
   EXPECT_TRUE(first_token);
+}
+
+TEST(Scheduler, APromptThatCouldNeverFitIsABug) {
+  BlockManager blocks({{.block_bytes = 1}}, 4);
+  Scheduler scheduler(kLimits, blocks);
+  scheduler.add(sequence(1, 4 * kBlockTokens - 1));
+  EXPECT_THROW(scheduler.add(sequence(2, 4 * kBlockTokens)), CheckFailure);
 }
 
 TEST(Scheduler, TheYoungestIsPreemptedWhenBlocksRunOut) {

@@ -23,15 +23,21 @@ Worker::~Worker() {
 
 void Worker::wait_ready() { ready_.get(); }
 
+Status Worker::check_ids(const std::vector<int32_t>& ids, const char* param) const {
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= limits_.vocab) {
+      return Status::invalid(str("token id ", id, " is outside the vocabulary of ", limits_.vocab),
+                             param);
+    }
+  }
+  return {};
+}
+
 Status Worker::admissible(const Request& request) const {
   const int n = static_cast<int>(request.prompt.size());
   if (n == 0) return Status::invalid("the prompt is empty", "prompt");
-  for (const int32_t id : request.prompt) {
-    if (id < 0 || id >= limits_.vocab) {
-      return Status::invalid(str("token id ", id, " is outside the vocabulary of ", limits_.vocab),
-                             "prompt");
-    }
-  }
+  if (Status status = check_ids(request.prompt, "prompt"); !status.ok()) return status;
+  if (Status status = check_ids(request.stop_ids, "stop_token_ids"); !status.ok()) return status;
   if (n >= limits_.max_ctx) {
     return {Code::context_exceeded,
             str("the context is ", limits_.max_ctx, " tokens and the prompt is ", n,
@@ -81,13 +87,14 @@ void Worker::cancel(RequestId id) {
 }
 
 void Worker::call(const std::function<void(Engine&)>& f) {
-  std::packaged_task<void(Engine&)> task(f);
-  auto done = task.get_future();
+  // Owned by the command: if the engine dies before it runs, the promise breaks and get() throws.
+  auto task = std::make_shared<std::packaged_task<void(Engine&)>>(f);
+  auto done = task->get_future();
   {
     std::lock_guard lock(mutex_);
     if (stats_.failed) throw Error("[engine] the engine has stopped");
-    commands_.push_back({.run = [&task](Engine& engine) {
-      task(engine);
+    commands_.push_back({.run = [task = std::move(task)](Engine& engine) {
+      (*task)(engine);
       return std::vector<StepEvent>{};
     }});
   }

@@ -36,8 +36,8 @@ class Worker : public EngineService {
   void cancel(RequestId id) override;
   ServiceStats stats() const override;
 
-  // Runs f on the worker thread between steps and waits for it; rethrows what it threw. REQUIRES
-  // wait_ready().
+  // Runs f on the worker thread between steps and waits for it; rethrows what it threw, and throws
+  // when the engine is dead or dies first. REQUIRES wait_ready().
   void call(const std::function<void(Engine&)>& f);
 
  private:
@@ -54,6 +54,7 @@ class Worker : public EngineService {
   void deliver(std::vector<StepEvent> events);
   void fail_all(const std::string& why);
   Status admissible(const Request& request) const;
+  Status check_ids(const std::vector<int32_t>& ids, const char* param) const;
 
   std::atomic<bool> loaded_ok_ = false;
   // Set once before loaded_ok_, then constant.

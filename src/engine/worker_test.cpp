@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 
@@ -94,6 +95,10 @@ TEST(Worker, RefusesWhatCanNeverRun) {
   EXPECT_EQ(rig.worker.submit(bad).status().code, Code::invalid_request);
   bad.prompt[1] = -1;
   EXPECT_FALSE(rig.worker.submit(bad).ok());
+  bad.prompt[1] = 0;
+  bad.stop_ids = {testing::kVocab};
+  EXPECT_EQ(rig.worker.submit(bad).status().param, "stop_token_ids");
+  bad.stop_ids.clear();
   bad.prompt.clear();
   EXPECT_FALSE(rig.worker.submit(bad).ok());
 
@@ -141,6 +146,25 @@ TEST(Worker, ADeadEngineTellsEveryWaiter) {
   EXPECT_EQ(rig.listener.wait_for(id).finish, FinishReason::error);
   EXPECT_TRUE(rig.worker.stats().failed);
   EXPECT_EQ(rig.worker.submit(request(4, 10)).status().code, Code::unavailable);
+}
+
+TEST(Worker, ACallThatADyingEngineNeverReachesThrows) {
+  Rig rig;
+  std::promise<void> stepping, queued;
+  rig.worker.call([&](Engine& engine) {
+    engine.set_before_run([&](const Batch&) {
+      stepping.set_value();
+      queued.get_future().wait();
+      throw 42;
+    });
+  });
+  const RequestId id = rig.worker.submit(request(4, 10)).value();
+  stepping.get_future().wait();
+  auto call = std::async(std::launch::async, [&] { rig.worker.call([](Engine&) {}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it stands in the queue
+  queued.set_value();
+  EXPECT_THROW(call.get(), std::exception);
+  rig.listener.wait_for(id);
 }
 
 TEST(Worker, CallRunsOnTheWorkerAndRethrows) {

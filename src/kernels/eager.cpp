@@ -6,6 +6,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/pack.h"
 #include "kernels/cpu/rope.h"
+#include "kernels/leaf_array.h"
 
 namespace mlxforge {
 namespace {
@@ -13,10 +14,9 @@ namespace {
 // An evaluated f32 array with memory from the scratch pool, given back when the last reference
 // goes.
 mx::array output(const Exec& exec, const mx::Shape& shape) {
-  mx::array array(shape, mx::float32, nullptr, {});
-  array.set_data(exec.memory->arrays.take(array.nbytes()));
-  array.set_status(mx::array::Status::available);
-  return array;
+  size_t bytes = sizeof(float);
+  for (const auto extent : shape) bytes *= extent;
+  return array_over(shape, mx::float32, exec.memory->arrays.take(bytes));
 }
 
 const float* floats(const std::optional<mx::array>& array) {

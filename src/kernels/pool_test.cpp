@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "kernels/eval.h"
 #include "kernels/kv_pool.h"
+#include "kernels/leaf_array.h"
 #include "kernels/recycler.h"
 
 namespace mlxforge {
@@ -15,13 +16,20 @@ TEST(KvPool, HasTheShapeAsked) {
   EXPECT_EQ(pool.v.dtype(), mx::bfloat16);
 }
 
+// MLX answers a failed allocation with a null pointer, which stock code would write through.
+TEST(LeafArray, MemoryThatIsNotThereIsAnErrorThatSaysWhatFor) {
+  try {
+    leaf_array({1 << 30, 1 << 20}, mx::float32, "a test");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("a test"), std::string::npos) << e.what();
+  }
+}
+
 TEST(Recycler, GivesABufferAgainOnceItsArrayIsGone) {
   Recycler recycler;
   const auto array_from = [&](int n) {
-    mx::array array({n}, mx::float32, nullptr, {});
-    array.set_data(recycler.take(array.nbytes()));
-    array.set_status(mx::array::Status::available);
-    return array;
+    return array_over({n}, mx::float32, recycler.take(n * sizeof(float)));
   };
   const void* first;
   {
@@ -37,9 +45,7 @@ TEST(Recycler, GivesABufferAgainOnceItsArrayIsGone) {
 
 TEST(Recycler, ArraysMayOutliveIt) {
   auto recycler = std::make_unique<Recycler>();
-  mx::array array({8}, mx::float32, nullptr, {});
-  array.set_data(recycler->take(array.nbytes()));
-  array.set_status(mx::array::Status::available);
+  mx::array array = array_over({8}, mx::float32, recycler->take(8 * sizeof(float)));
   recycler.reset();
   array.data<float>()[7] = 1;
   EXPECT_EQ(array.data<float>()[7], 1);

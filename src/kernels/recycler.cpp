@@ -1,5 +1,6 @@
 #include "kernels/recycler.h"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 

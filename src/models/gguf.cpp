@@ -70,6 +70,19 @@ void reject_unknown(const GgufMetadata& m, const std::string& prefix) {
   }
 }
 
+// Of q, k and v alike, and rotated whole.
+int32_t head_size(const GgufMetadata& m, const std::string& arch, int32_t d_model, int n_heads) {
+  const auto size = m.get_or<int32_t>(arch + ".attention.key_length", d_model / n_heads);
+  const auto d_v = m.get_or<int32_t>(arch + ".attention.value_length", size);
+  const auto rotated = m.get_or<int32_t>(arch + ".rope.dimension_count", size);
+  if (rotated != size || d_v != size) {
+    fail("models",
+         "expected rope.dimension_count and attention.value_length to equal the head size ", size,
+         ", got ", rotated, " and ", d_v);
+  }
+  return size;
+}
+
 // null, which counts as absent, for a window of 0.
 Json sliding_window(const GgufMetadata& m, const std::string& arch) {
   const auto window = m.get_or<int32_t>(arch + ".attention.sliding_window", 0);
@@ -91,14 +104,6 @@ Json gguf_config(const GgufMetadata& m, const WeightFiles& weights) {
   };
   const auto n_heads = integer(".attention.head_count");
   const auto d_model = integer(".embedding_length");
-  const auto head_dim = m.get_or<int32_t>(arch + ".attention.key_length", d_model / n_heads);
-  const auto d_v = m.get_or<int32_t>(arch + ".attention.value_length", head_dim);
-  const auto rotated = m.get_or<int32_t>(arch + ".rope.dimension_count", head_dim);
-  if (rotated != head_dim || d_v != head_dim) {
-    fail("models",
-         "expected rope.dimension_count and attention.value_length to equal the head size ",
-         head_dim, ", got ", rotated, " and ", d_v);
-  }
   const auto tokens = m.find("tokenizer.ggml.tokens");
   const int64_t vocab = m.get_or<int64_t>(arch + ".vocab_size", tokens ? tokens->count : 0);
   return {{"model_type", "llama"},
@@ -107,7 +112,7 @@ Json gguf_config(const GgufMetadata& m, const WeightFiles& weights) {
           {"num_hidden_layers", integer(".block_count")},
           {"num_attention_heads", n_heads},
           {"num_key_value_heads", m.get_or<int32_t>(arch + ".attention.head_count_kv", n_heads)},
-          {"head_dim", head_dim},
+          {"head_dim", head_size(m, arch, d_model, n_heads)},
           {"intermediate_size", integer(".feed_forward_length")},
           {"max_position_embeddings", integer(".context_length")},
           {"rms_norm_eps", m.get<float>(arch + ".attention.layer_norm_rms_epsilon")},

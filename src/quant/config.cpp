@@ -28,35 +28,47 @@ AffineBits read_bits(const Json& object) {
           .group = one_of(object, "group_size", {32, 64, 128})};
 }
 
-const Json* find_object(const Json& config) {
-  for (const char* key : {"quantization", "quantization_config"}) {
-    const auto it = config.find(key);
-    if (it != config.end() && !it->is_null()) return &*it;
+// The one under both keys, null when absent. MLX writes the same object twice.
+Json find_object(const Json& config) {
+  const Json first = config.value("quantization", Json());
+  const Json second = config.value("quantization_config", Json());
+  if (!first.is_null() && !second.is_null() && first != second) {
+    fail("quant", "expected quantization and quantization_config to agree, got ", first.dump(),
+         " and ", second.dump());
   }
-  return nullptr;
+  return first.is_null() ? second : first;
+}
+
+// The only keys beside the names of layers.
+void expect_setting(std::string_view key, std::string_view layer = "all layers") {
+  if (key != "bits" && key != "group_size" && key != "mode") {
+    fail("quant", "expected quantization of ", layer, " to have bits, group_size and mode, got '",
+         key, "'");
+  }
 }
 
 }  // namespace
 
 QuantConfig::QuantConfig(const Json& config) {
-  const Json* object = find_object(config);
-  if (!object) return;
-  if (!object->is_object())
-    fail("quant", "expected quantization to be an object, got ", object->dump());
-  if (const auto method = object->find("quant_method"); method != object->end()) {
+  const Json object = find_object(config);
+  if (object.is_null()) return;
+  if (!object.is_object()) {
+    fail("quant", "expected quantization to be an object, got ", object.dump());
+  }
+  if (const auto method = object.find("quant_method"); method != object.end()) {
     fail("quant", "expected an MLX affine checkpoint, got quant_method ", method->dump(),
          "; convert it with mlx_lm.convert");
   }
   present_ = true;
-  all_ = read_bits(*object);
-  for (const auto& [key, value] : object->items()) {
+  all_ = read_bits(object);
+  for (const auto& [key, value] : object.items()) {
     if (value.is_object()) {
+      for (const auto& [setting, unused] : value.items()) expect_setting(setting, key);
       overrides_[key] = read_bits(value);
     } else if (value.is_boolean()) {
       overrides_[key] = value.get<bool>() ? all_ : AffineBits{};
-    } else if (key != "bits" && key != "group_size" && key != "mode") {
-      fail("quant", "expected quantization keys bits, group_size, mode and layers, got '", key,
-           "'");
+    } else {
+      expect_setting(key);
     }
   }
 }

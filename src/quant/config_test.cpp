@@ -48,6 +48,16 @@ TEST(QuantConfig, LayersMayDiffer) {
   EXPECT_EQ(config.for_layer("model.embed_tokens").group, 64);
 }
 
+TEST(QuantConfig, TheTwoKeysAgree) {
+  const Json four = {{"bits", 4}, {"group_size", 32}}, eight = {{"bits", 8}, {"group_size", 32}};
+  const auto config = [](const Json& first, const Json& second) {
+    return QuantConfig(Json{{"quantization", first}, {"quantization_config", second}});
+  };
+  EXPECT_EQ(config(four, four).for_layer("x").bits, 4);
+  EXPECT_EQ(config(nullptr, eight).for_layer("x").bits, 8);
+  EXPECT_THROW(config(four, eight), Error);
+}
+
 struct Refused {
   const char* object;
   const char* says;
@@ -69,6 +79,8 @@ TEST(QuantConfig, RefusesByName) {
       {R"({"bits": 4, "group_size": 64, "lm_head": {"bits": 9, "group_size": 64}})", "got 9"},
       {R"({"bits": 4, "group_size": 64, "lm_head": {"mode": "nvfp4"}})", "nvfp4"},
       {R"({"bits": 4, "group_size": 64, "scheme": "odd"})", "'scheme'"},
+      {R"({"bits": 4, "group_size": 64, "lm_head": {"bits": 8, "group_size": 64, "zero_point": 3}})",
+       "of lm_head to have bits, group_size and mode, got 'zero_point'"},
       {R"({"bits": 4, "group_size": 64, "lm_head": 8})", "'lm_head'"},
       {R"({"quant_method": "gptq", "bits": 4, "group_size": 128})", "\"gptq\""},
       {R"({"quant_method": "awq", "bits": 4, "group_size": 128})", "\"awq\""},

@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "kernels/cpu/pack.h"
-#include "quant/config.h"
 #include "quant/format.h"
 
 namespace mlxforge {
@@ -64,29 +63,6 @@ TEST(Formats, RefusesWhatNoFormatKnowsAndShapesThatDoNotFit) {
   TensorView floats{.name = "y", .dtype = DType::f32, .shape = {1, 16}, .bytes = bytes};
   const WeightSource source{.name = "y", .weight = &floats};
   EXPECT_THROW(find_format(source).layout(source, 2, 8), Error);
-}
-
-TEST(QuantConfig, OverridesPerLayer) {
-  const QuantConfig config(Json{{"quantization",
-                                 {{"bits", 4},
-                                  {"group_size", 64},
-                                  {"a.b", {{"bits", 8}, {"group_size", 32}}},
-                                  {"c", false}}}});
-  EXPECT_EQ(config.for_layer("x").bits, 4);
-  EXPECT_EQ(config.for_layer("a.b").bits, 8);
-  EXPECT_EQ(config.for_layer("a.b").group, 32);
-  EXPECT_EQ(config.for_layer("c").bits, 0);
-  EXPECT_FALSE(QuantConfig(Json::object()).present());
-}
-
-TEST(QuantConfig, RefusesByName) {
-  for (const Json& quantization :
-       {Json{{"bits", 7}, {"group_size", 64}}, Json{{"bits", 4}, {"group_size", 48}},
-        Json{{"bits", 4}}, Json{{"bits", 4}, {"group_size", 32}, {"mode", "mxfp4"}},
-        Json{{"quant_method", "gptq"}, {"bits", 4}, {"group_size", 128}},
-        Json{{"bits", 4}, {"group_size", 32}, {"desc_act", 3}}}) {
-    EXPECT_THROW(QuantConfig(Json{{"quantization", quantization}}), Error) << quantization;
-  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "kernels/leaf_array.h"
 #include "quant/format.h"
 #include "quant/formats/plain.h"
 
@@ -27,12 +28,8 @@ mx::Dtype to_mx(cpu::Codes codes) {
                                      : mx::float32;
 }
 
-// An array with memory of its own, to be filled through data<T>() before anyone reads it.
 mx::array blank(const mx::Shape& shape, mx::Dtype dtype) {
-  mx::array array(shape, dtype, nullptr, {});
-  array.set_data(mx::allocator::malloc(array.nbytes()));
-  array.set_status(mx::array::Status::available);
-  return array;
+  return leaf_array(shape, dtype, "a weight matrix");
 }
 
 std::byte* bytes_of(mx::array& array) {
@@ -63,17 +60,30 @@ DenseWeight load_dense(const WeightSource& source, const Format& format, cpu::La
   return dense;
 }
 
-// With Zero::centre, MLX's bias is -2^(bits - 1) * scale, exact in f32. Where the checkpoint
-// computes in f32, so do scales and biases: MLX dequantises in their dtype.
+// One row's scales and biases in f32. With Zero::centre, MLX's bias is -2^(bits - 1) * scale, which
+// is exact.
+void widen_row(cpu::Layout layout, std::span<const std::byte> scales,
+               std::span<const std::byte> biases, std::byte* scale_row, std::byte* bias_row) {
+  const bool centred = layout.zero == cpu::Zero::centre;
+  const auto scale = to_floats(to_dtype(layout.scale), scales);
+  auto bias = centred ? scale : to_floats(to_dtype(layout.scale), biases);
+  if (centred) {
+    for (auto& value : bias) value *= -static_cast<float>(1 << (layout.bits() - 1));
+  }
+  std::memcpy(scale_row, scale.data(), scale.size() * sizeof(float));
+  std::memcpy(bias_row, bias.data(), bias.size() * sizeof(float));
+}
+
+// Where the checkpoint computes in f32, so do scales and biases: MLX dequantises in their dtype.
 AffineWeight load_affine(const WeightSource& source, const Format& format, cpu::Layout layout,
                          int n_out, int n_in, mx::Dtype act) {
-  const bool centred = layout.zero == cpu::Zero::centre, widen = act == mx::float32;
+  const bool widen = act == mx::float32;
+  check(widen || layout.zero != cpu::Zero::centre,
+        "centred codes are GGUF's, which computes in f32");
   const int bits = layout.bits(), n_groups = n_in / layout.group;
   const mx::Dtype dtype = widen ? mx::float32 : to_mx(layout.scale);
   AffineWeight affine{blank({n_out, n_in * bits / 32}, mx::uint32), blank({n_out, n_groups}, dtype),
                       blank({n_out, n_groups}, dtype), bits, layout.group};
-  check(widen || !centred, "centred codes are GGUF's, which computes in f32");
-
   std::vector<uint8_t> codes(n_in);
   std::vector<std::byte> scales(size_t(n_groups) * layout.scale_bytes()), biases(scales.size());
   const size_t code_bytes = size_t(n_in) * bits / 8, group_bytes = affine.scales.nbytes() / n_out;
@@ -86,18 +96,12 @@ AffineWeight load_affine(const WeightSource& source, const Format& format, cpu::
     pack_bits(codes, bits, bytes_of(affine.codes) + row * code_bytes);
     std::byte* scale_row = bytes_of(affine.scales) + row * group_bytes;
     std::byte* bias_row = bytes_of(affine.biases) + row * group_bytes;
-    if (!widen) {
+    if (widen) {
+      widen_row(layout, scales, biases, scale_row, bias_row);
+    } else {
       std::memcpy(scale_row, scales.data(), group_bytes);
       std::memcpy(bias_row, biases.data(), group_bytes);
-      continue;
     }
-    const auto scale = to_floats(to_dtype(layout.scale), scales);
-    auto bias = centred ? scale : to_floats(to_dtype(layout.scale), biases);
-    if (centred) {
-      for (auto& value : bias) value *= -static_cast<float>(1 << (bits - 1));
-    }
-    std::memcpy(scale_row, scale.data(), group_bytes);
-    std::memcpy(bias_row, bias.data(), group_bytes);
   }
   return affine;
 }

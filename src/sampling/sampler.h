@@ -22,7 +22,7 @@ struct SampleRow {
   std::span<float> logits;  // (vocab); processors and bans change it
   const SamplingParams* params = nullptr;
   TokenHistory history;
-  std::vector<int32_t> banned;  // ids that may not be sampled now
+  std::vector<int32_t> banned;  // ids in [0, vocab) that may not be sampled now
   SampledToken* result = nullptr;
 };
 

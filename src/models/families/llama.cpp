@@ -8,9 +8,9 @@
 namespace mlxforge {
 namespace {
 
-// Far beyond any model; a larger number is a broken file, and would be allocated for before a
-// tensor is missed.
-constexpr int kMaxLayers = 2048, kMaxHeadDim = 4096;
+// Far beyond any model; a larger number is a broken file, and would be allocated for, or overflow a
+// product, before a tensor is missed.
+constexpr int kMaxLayers = 2048, kMaxHeads = 4096, kMaxHeadDim = 4096, kMaxContext = 1 << 30;
 
 // Keys that say nothing about the forward pass: bookkeeping, training and generation settings.
 void ignore_inert(ConfigReader& config) {
@@ -45,7 +45,7 @@ Activation activation(const std::string& name) {
 }
 
 AttentionShape attention_shape(ConfigReader& config, int d_model) {
-  const int n_q = config.integer("num_attention_heads");
+  const int n_q = config.integer("num_attention_heads", kMaxHeads);
   const int n_kv = config.integer_or("num_key_value_heads", n_q);
   if (n_q % n_kv != 0) {
     fail("models", "expected num_attention_heads to be a multiple of num_key_value_heads, got ",
@@ -89,7 +89,9 @@ ModelSpec llama_like(ConfigReader& config, bool window_everywhere) {
   ModelSpec spec;
   spec.d_model = config.integer("hidden_size");
   spec.vocab = config.integer("vocab_size");
-  spec.max_ctx = config.integer_or("max_position_embeddings", 2048);
+  spec.max_ctx = config.value("max_position_embeddings")
+                     ? config.integer("max_position_embeddings", kMaxContext)
+                     : 2048;
   spec.norm_eps = static_cast<float>(config.number("rms_norm_eps"));
   if (config.has("tie_word_embeddings"))
     spec.tied = config.boolean_or("tie_word_embeddings", false);

@@ -1,9 +1,8 @@
 // MLX affine quantisation (mx.quantize). Of a row, `group` consecutive weights share a scale and a
 // bias: w = scale * code + bias.
 //
-//   weight  (n_out, n_in * bits / 32) uint32   codes of `bits` bits, one after another from the
-//   lowest bit of the first word; a code may
-//                                              cross into the next word (3, 5 and 6 bits)
+//   weight  (n_out, n_in * bits / 32) uint32   codes one after another from the lowest bit of the
+//                                              first word; one may cross words (3, 5 and 6 bits)
 //   scales  (n_out, n_in / group)              f16, bf16 or f32
 //   biases  (n_out, n_in / group)              as scales
 #include "quant/formats/affine.h"

@@ -1,7 +1,7 @@
 // GGUF Q4_0: w = d * (code - 8), code 0..15.
 //
-//   | f16 d | 16 bytes: weight j in the low nibble of byte j, weight 16 + j in the high |     18
-//   bytes per 32 weights
+//   | f16 d | 16 bytes: weight j in the low nibble of byte j, weight 16 + j in the high |
+//   18 bytes per 32 weights
 #include "quant/formats/q4_0.h"
 
 #include "quant/formats/gguf_block.h"

@@ -1,6 +1,7 @@
 // GGUF Q8_0: w = d * q, q a signed byte; handed on as the unsigned code q + 128.
 //
-//   | f16 d | 32 signed bytes |     34 bytes per 32 weights
+//   | f16 d | 32 signed bytes |
+//   34 bytes per 32 weights
 #include "quant/formats/q8_0.h"
 
 #include "quant/formats/gguf_block.h"

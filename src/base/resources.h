@@ -1,0 +1,22 @@
+// What this process may use of the machine's memory, and what it uses. Any thread may call. (CPUs:
+// default_threads in threads.h.) Limits are those of the process's cgroup and its ancestors (v1 or
+// v2); `root` is where /proc and /sys lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace mlxforge {
+
+// Bytes that can be had without swapping: what the system has free or can reclaim, at most what the
+// cgroup's limit leaves beside the memory of this process. Where the system does not tell: all.
+int64_t available_memory(const std::string& root = "");
+
+// Bytes of this process in memory, now and at most so far. 0 where the system does not tell.
+int64_t resident_memory(const std::string& root = "");
+int64_t peak_memory();
+
+// Bytes; 0 when there is no limit.
+int64_t cgroup_memory_limit(const std::string& root = "");
+
+}  // namespace mlxforge
