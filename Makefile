@@ -62,8 +62,11 @@ golden: setup-test
 	@test -n "$(MODEL)" || { echo "golden needs a checkpoint: make golden MODEL=DIR" >&2; exit 2; }
 	@build/venv/bin/python reference/golden.py --model "$(MODEL)" $(ARGS)
 
-bench: build
-	@build/bin/mlxforge bench $(MODEL) $(ARGS)
+# mlxforge beside its peers; the first time it builds llama.cpp (ten minutes): make bench ARGS="--rounds 3 --models smollm2"
+bench:
+	@scripts/setup.sh bench
+	@$(call cmake,release,build)
+	@build/venv/bin/python bench/run.py $(ARGS)
 
 tidy: setup-test
 	@$(call cmake,release,build)

@@ -40,11 +40,12 @@ class Mlxforge:
     def can_run(self, model):
         return self.binary.exists()
 
-    def measure(self, model, prompt, gen, threads, flags=()):
-        """(prefill tok/s, decode tok/s), and what else `mlxforge bench --json` tells."""
-        words = [self.binary, "bench", model, "--json", "--prompt", prompt, "--gen", gen, "--threads", threads, *flags]
+    def measure(self, model, prompt, gen, threads, depth=0, int8=False, batch=1):
+        """`prefill` and `decode`, tok/s, and what else `mlxforge bench --json` tells."""
+        words = [self.binary, "bench", model, "--json", "--prompt", prompt, "--gen", gen, "--threads", threads, "--depth", depth]
+        words += ["--batch", batch, "--activations", "int8" if int8 else "auto"]
         row = lines_of_json([str(w) for w in words])[0]
-        return row["prefill_tok_s"], row["decode_tok_s"], row
+        return row | {"prefill": row["prefill_tok_s"], "decode": row["decode_tok_s"]}
 
     def serve_command(self, model, port, threads, clients, context):
         return [str(self.binary), "serve", str(model), "--port", str(port), "--threads", str(threads), "--max-ctx", str(context)]
@@ -59,11 +60,10 @@ class LlamaCpp:
     def can_run(self, model):
         return Path(model).suffix == ".gguf" and (self.folder / "llama-bench").exists()
 
-    def measure(self, model, prompt, gen, threads, flags=()):
-        words = [self.folder / "llama-bench", "-m", model, "-p", prompt, "-n", gen, "-t", threads, "-r", 1, "-o", "jsonl", *flags]
+    def measure(self, model, prompt, gen, threads, depth=0, int8=False):
+        words = [self.folder / "llama-bench", "-m", model, "-p", prompt, "-n", gen, "-t", threads, "-d", depth, "-r", 1, "-o", "jsonl"]
         rows = lines_of_json([str(w) for w in words])
-        prefill = next(r["avg_ts"] for r in rows if r["n_gen"] == 0)
-        return prefill, next(r["avg_ts"] for r in rows if r["n_prompt"] == 0), rows[0]
+        return {"prefill" if row["n_gen"] == 0 else "decode": row["avg_ts"] for row in rows}
 
     def serve_command(self, model, port, threads, clients, context):
         words = [self.folder / "llama-server", "-m", model, "--port", port, "-t", threads, "-np", clients, "-c", context * clients, "--no-warmup"]
@@ -79,9 +79,8 @@ class MlxLm:
     def can_run(self, model):
         return (Path(model) / "config.json").exists()
 
-    def measure(self, model, prompt, gen, threads, flags=()):
-        row = lines_of_json([sys.executable, __file__, "--mlx-lm", str(model), str(self.TOKENS)])[0]
-        return row["prefill"], row["decode"], row
+    def measure(self, model, prompt, gen, threads, depth=0, int8=False):
+        return lines_of_json([sys.executable, __file__, "--mlx-lm", str(model), str(self.TOKENS)])[0]
 
 
 def measure_mlx_lm(model, tokens):

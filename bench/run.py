@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """mlxforge beside its peers on the same files, in interleaved rounds: python bench/run.py [--rounds 5] [--models smollm2 1b-q4_0 ...]
 
-Single engine: prefill of --prompt tokens and decode of --gen, one sequence. Servers: eight clients with distinct prompts. Every
-round runs every engine once; a round in which the hypervisor stole more than 5 % is repeated. Prints ratios of mlxforge to each
-peer (median, min, max over rounds) and writes docs/bench/<machine>.md with a chart. Not a test: nothing is asserted.
+A model is `smollm2`, `<shape>-<format>` of make_model.py or a path, then `:int8` for mlxforge with --activations int8 (the peers stay
+at their best), then `@N` for decode behind N tokens; `@N` leaves prefill out.
+
+Single engine: prefill of --prompt tokens and decode of --gen, one sequence. Batches: mlxforge against itself with one sequence.
+Servers: eight clients with distinct prompts. Every round runs every engine once; a round in which the hypervisor stole more than
+5 % is repeated. Prints ratios of mlxforge to each peer (median, min, max over rounds) and writes docs/bench/<name>.md with charts.
+Not a test: nothing is asserted.
 """
 
 import argparse
 import importlib.util
 import json
 import os
+import re
 import statistics
+from dataclasses import dataclass
 from pathlib import Path
 
 import clients
@@ -19,6 +25,7 @@ import make_model
 from peers import PEERS, LlamaCpp, MlxLm, Mlxforge
 
 ROOT = Path(__file__).resolve().parent.parent
+MODELS = ["smollm2", "1b-q4_0", "1b-q4_0:int8", "1b-q4_1", "1b-q8_0", "1b-bf16", "1b-q4_0@8192"]
 MAX_STEAL = 0.05
 REPEATS = 2  # of a round disturbed by steal
 
@@ -49,9 +56,52 @@ def result_text(result):
     return "  ".join(f"{k} {v:.1f}" for k, v in result.items())
 
 
-def single(engine, model, args):
-    prefill, decode, _ = engine.measure(model, args.prompt, args.gen, args.threads)
-    return {"prefill": prefill, "decode": decode}
+@dataclass(frozen=True)
+class Case:
+    """One row of the single-engine level."""
+
+    name: str
+    model: Path
+    int8: bool
+    depth: int
+
+    @classmethod
+    def parse(cls, text, args):
+        model, int8, depth = re.fullmatch(r"(.*?)(:int8)?(?:@(\d+))?", text).groups()
+        return cls(text, find_model(model, args.folder, args.vocab), bool(int8), int(depth or 0))
+
+
+def single(engine, case, args):
+    if case.depth:
+        return {"decode": engine.measure(case.model, 1, args.gen, args.threads, depth=case.depth)["decode"]}
+    row = engine.measure(case.model, args.prompt, args.gen, args.threads, int8=case.int8)
+    return {k: row[k] for k in ("prefill", "decode")}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """mlxforge with `size` sequences at once, as an engine of its own."""
+
+    size: int
+
+    @property
+    def name(self):
+        return f"batch {self.size}"
+
+
+def own_batch(batch, model, args):
+    row = Mlxforge().measure(model, 1, args.gen // batch.size + 8, args.threads, batch=batch.size)
+    return {"decode": row["decode"]}
+
+
+def shares(case, args):
+    """What mlxforge says of itself: share of the measured read bandwidth and of the f32 peak, resident memory."""
+    row = Mlxforge().measure(case.model, args.prompt, args.gen, args.threads, int8=case.int8)
+    size = sum(f.stat().st_size for f in ([case.model] if case.model.is_file() else case.model.iterdir()))
+    return (
+        f"{case.name}: decode reads {row['gb_s']:.1f} GB/s, {100 * row['bw_share']:.0f} % of what memory gives; prefill does "
+        f"{100 * row['peak_share']:.0f} % of the f32 peak's operations; {row['rss_mb']} MB resident, {size / 1e6:.0f} MB of file."
+    )
 
 
 def over_http(engine, model, args):
@@ -77,8 +127,8 @@ def rounds(title, engines, measure, args):
 
 
 def ratios(section, metric, peer):
-    """(median, min, max) of mlxforge over the peer, round by round."""
-    ours, theirs = (section["results"][n] for n in ("mlxforge", peer))
+    """(median, min, max) of the first engine over the peer, round by round."""
+    ours, theirs = (section["results"][n] for n in (next(iter(section["results"])), peer))
     values = [a[metric] / b[metric] for a, b in zip(ours, theirs)]
     return statistics.median(values), min(values), max(values)
 
@@ -90,8 +140,8 @@ def median(section, engine, metric):
 def table(section):
     """A Markdown table: medians, and ratios as median (min to max)."""
     engines = list(section["results"])
-    metrics = list(section["results"]["mlxforge"][0])
-    lines = [f"### {section['title']}", "", "| | " + " | ".join(engines + [f"mlxforge / {p}" for p in engines[1:]]) + " |"]
+    metrics = list(section["results"][engines[0]][0])
+    lines = [f"### {section['title']}", "", "| | " + " | ".join(engines + [f"{engines[0]} / {p}" for p in engines[1:]]) + " |"]
     lines.append("|---" * (2 * len(engines)) + "|")
     for m in metrics:
         cells = [f"{median(section, e, m):.1f}" for e in engines]
@@ -107,7 +157,7 @@ def chart(path, sections, metric, label):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    sections = [s for s in sections if metric in s["results"]["mlxforge"][0]]
+    sections = [s for s in sections if metric in s["results"].get("mlxforge", [{}])[0]]
     if not sections:
         return False
     names = sorted({e for s in sections for e in s["results"]}, key=lambda e: (e != "mlxforge", e))
@@ -131,7 +181,7 @@ def chart(path, sections, metric, label):
 CHARTS = {"decode": "decode, tok/s", "prefill": "prefill, tok/s", "tok_s": "eight clients, tok/s", "ttft_p95": "eight clients, time to first token p95, ms"}
 
 
-def write(sections, args):
+def write(sections, notes, args):
     folder = args.out
     folder.mkdir(parents=True, exist_ok=True)
     where = machine.describe()
@@ -139,7 +189,7 @@ def write(sections, args):
     for metric, label in CHARTS.items():
         if chart(folder / f"{args.name}-{metric}.png", sections, metric, label):
             text.append(f"![{label}]({args.name}-{metric}.png)")
-    text += [""] + [table(s) for s in sections]
+    text += [""] + [table(s) for s in sections] + [f"- {line}" for line in notes] + [""]
     (folder / f"{args.name}.md").write_text("\n".join(text))
     (folder / f"{args.name}.json").write_text(json.dumps({"machine": where, "sections": sections}, indent=1) + "\n")
     print(f"wrote {folder / args.name}.md")
@@ -147,11 +197,12 @@ def write(sections, args):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="+", default=["smollm2", "1b-q4_0", "1b-q8_0"], help="smollm2, 1b-q4_0, 3b-mlx4, ..., or paths")
+    parser.add_argument("--models", nargs="+", default=MODELS, help="see above")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--prompt", type=int, default=512)
     parser.add_argument("--gen", type=int, default=128)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    parser.add_argument("--batches", nargs="*", default=["1b-q8_0", "1b-q4_0"], help="models for eight sequences against one")
     parser.add_argument("--servers", nargs="*", default=["smollm2"], help="models for the HTTP level")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--words", type=int, default=60, help="of each client's prompt")
@@ -163,20 +214,26 @@ def main():
     parser.add_argument("--name", default="cpu")
     args = parser.parse_args()
     print(machine.describe())
-    engines, sections = [Mlxforge(), LlamaCpp(), MlxLm()], []
+    engines, sections, notes = [Mlxforge(), LlamaCpp(), MlxLm()], [], []
     for name in args.models:
+        case = Case.parse(name, args)
+        able = [e for e in engines if e.can_run(case.model)]
+        title = f"{name}: one sequence, prompt {case.depth or args.prompt}, answer {args.gen}, tok/s"
+        sections.append(rounds(title, able, lambda e, c=case: single(e, c, args), args) | {"short": name})
+        if not case.depth:
+            notes.append(shares(case, args))
+    for name in args.batches:
         model = find_model(name, args.folder, args.vocab)
-        able = [e for e in engines if e.can_run(model)]
-        title = f"{name}: one sequence, prompt {args.prompt}, answer {args.gen}, tok/s"
-        sections.append(rounds(title, able, lambda e, m=model: single(e, m, args), args) | {"short": name})
+        title = f"{name}: eight sequences against one, tok/s"
+        sections.append(rounds(title, [Batch(8), Batch(1)], lambda b, m=model: own_batch(b, m, args), args) | {"short": name})
     for name in args.servers:
         model = find_model(name, args.folder, args.vocab)
         able = [e for e in engines if e.can_run(model) and hasattr(e, "serve_command")]
         title = f"{name}: {args.clients} clients over HTTP, {args.tokens} tokens each; times in ms"
         sections.append(rounds(title, able, lambda e, m=model: over_http(e, m, args), args) | {"short": name})
-    for section in sections:
-        print(table(section))
-    write(sections, args)
+    for text in [table(s) for s in sections] + notes:
+        print(text)
+    write(sections, notes, args)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make build` needs; with the argument `test`, what `make test` needs too. Does nothing when nothing is missing.
+# Installs what `make build` needs; with the argument `test`, what `make test` needs too; with `bench`, what `make bench` needs
+# beyond that. Does nothing when nothing is missing.
 #   system packages   apt (as root, else by sudo, else the line to run is printed) or Homebrew; nothing is ever removed
 #   build/venv        Python with MLX (library, headers, CMake package) and, for tests, the pinned mlx-lm
 #   build/models      the default model
@@ -139,7 +140,7 @@ once() {
   stamp=build/.setup-$1
   sum=$(cat "${files[@]}" | cksum)
   [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ] && return
-  "$@"
+  "$@" || return
   echo "$sum" > "$stamp"
 }
 
@@ -164,6 +165,8 @@ python_build() {
 }
 
 python_test() { pip_install test; }
+python_bench() { pip_install bench; }
+llama_cpp() { build/venv/bin/python bench/peers.py; }
 vocabs() { build/venv/bin/python scripts/fetch_vocabs.py build/vocabs; }
 
 mkdir -p build
@@ -174,3 +177,5 @@ rust
 once scripts/requirements-build.txt -- python_build
 [ -z "$for_tests" ] || once scripts/requirements-test.txt -- python_test
 [ -z "$for_tests" ] || once scripts/fetch_vocabs.py -- vocabs
+[ "$for_tests" != bench ] || once scripts/requirements-bench.txt -- python_bench
+[ "$for_tests" != bench ] || once bench/peers.py -- llama_cpp || say "no llama.cpp to compare with: it could not be built"
