@@ -79,9 +79,11 @@ FIELDS = [
     ("top_p", -0.1), ("top_p", 1.1), ("min_p", 2), ("top_k", -2), ("top_k", 1.5), ("min_tokens", -1), ("seed", "x"), ("seed", 1e300),
     ("stop", ""), ("stop", [""]), ("stop", ["a", "b", "c", "d", "e"]), ("stop", 5), ("stop", [5]), ("stop_token_ids", [999999]),
     ("stop_token_ids", [-1]), ("stop_token_ids", "x"), ("ignore_eos", "x"), ("stream_options", 5), ("stream_options", {"include_usage": "x"}),
+    ("logit_bias", {"999999999": 5}), ("logit_bias", {"-1": 5}), ("logit_bias", {"abc": 1}), ("logit_bias", {"5": 1e9}), ("logit_bias", [5]),
+    ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("repetition_penalty", 0), ("typical_p", 1.5), ("xtc_probability", 2),
+    ("dry_multiplier", -1), ("dry_sequence_breakers", "x"),
     # features to come: never ignored
-    ("n", 0), ("n", 3), ("n", 1000), ("logit_bias", {"5": 1}), ("logit_bias", {"999999999": 5}), ("logit_bias", {"abc": 1}), ("presence_penalty", 0.5),
-    ("frequency_penalty", -0.5), ("repetition_penalty", 1.1), ("logprobs", True), ("top_logprobs", 5), ("top_logprobs", -1), ("tools", [{}]),
+    ("n", 0), ("n", 3), ("n", 1000), ("logprobs", True), ("top_logprobs", 5), ("top_logprobs", -1), ("tools", [{}]),
     ("tool_choice", "required"), ("response_format", {"type": "json_object"}), ("guided_regex", "a+"),
 ]  # fmt: skip
 
