@@ -26,6 +26,7 @@ struct ActBlock8 {
 inline constexpr int kFloatBlock = 64;  // k per block of float activations; zeros past n_in
 struct ActBlockF {
   float x[kFloatBlock];
+  float apart[4];  // so that one k of neighbouring rows lies in different banks of the cache
 };
 
 struct Rows {
