@@ -76,9 +76,9 @@ def test_broken_messages(server, messages, param):
 FIELDS = [
     ("stream", "yes"), ("stream", 1), ("max_tokens", "10"), ("max_tokens", 0), ("max_tokens", -5), ("max_tokens", 1.5),
     ("max_completion_tokens", 0), ("temperature", -0.1), ("temperature", "hot"), ("temperature", True),
-    ("top_p", -0.1), ("top_p", 1.1), ("min_p", 2), ("top_k", -2), ("top_k", 1.5), ("min_tokens", -1), ("seed", "x"), ("seed", 1e300),
+    ("top_p", -0.1), ("top_p", 1.1), ("min_p", 2), ("top_k", -2), ("top_k", 1.5), ("min_tokens", -1), ("seed", "x"), ("seed", 1e300), ("seed", 2**64),
     ("stop", ""), ("stop", [""]), ("stop", ["a", "b", "c", "d", "e"]), ("stop", 5), ("stop", [5]), ("stop_token_ids", [999999]),
-    ("stop_token_ids", [-1]), ("stop_token_ids", "x"), ("ignore_eos", "x"), ("stream_options", 5), ("stream_options", {"include_usage": "x"}),
+    ("stop_token_ids", [-1]), ("stop_token_ids", "x"), ("stop_token_ids", [4294967301]), ("ignore_eos", "x"), ("stream_options", 5), ("stream_options", {"include_usage": "x"}),
     ("logit_bias", {"999999999": 5}), ("logit_bias", {"-1": 5}), ("logit_bias", {"abc": 1}), ("logit_bias", {"5": 1e9}), ("logit_bias", [5]),
     ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("repetition_penalty", 0), ("typical_p", 1.5), ("xtc_probability", 2),
     ("dry_multiplier", -1), ("dry_sequence_breakers", "x"),

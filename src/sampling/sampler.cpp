@@ -1,5 +1,6 @@
 #include "sampling/sampler.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace mlxforge {
@@ -43,6 +44,10 @@ SampledToken Sampler::sample_one(const SampleRow& row, Scratch& scratch) const {
                        .xtc_threshold = p.xtc_threshold},
                       {.seed = p.seed, .choice = p.choice, .output = output}, scratch.candidates);
   if (error == cpu::SampleError::none) return {.id = id, .error = {}};
+  if (!row.banned.empty() && std::ranges::max(logits) == -std::numeric_limits<float>::infinity())
+    return {.id = -1,
+            .error = Status::invalid(
+                "'min_tokens' forbids the stop tokens, which are all there are", "min_tokens")};
   return failed(error == cpu::SampleError::nan
                     ? "the model produced NaN logits for this request"
                     : "the model produced infinite logits for this request");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 
 namespace mlxforge {
@@ -183,6 +184,18 @@ TEST_F(SamplerTest, UnusableLogitsFailTheirRowAlone) {
       EXPECT_NE(results[i].error.message.find(i < 3 ? "NaN" : "infinite"), std::string::npos);
     }
   }
+}
+
+// min_tokens and stop ids that leave nothing: the request's fault, not the model's.
+TEST_F(SamplerTest, BanningEveryTokenIsTheRequestsFault) {
+  std::vector<int32_t> all(kValid);
+  std::iota(all.begin(), all.end(), 0);
+  auto infinite = random_logits(1);
+  infinite[17] = INFINITY;
+  const auto results = sample({{random_logits(1), {}, 0, all}, {infinite, {}, 0, {3}}});
+  EXPECT_EQ(results[0].error.code, Code::invalid_request);
+  EXPECT_EQ(results[0].error.param, "min_tokens");
+  EXPECT_EQ(results[1].error.code, Code::internal);
 }
 
 TEST_F(SamplerTest, NoRowsIsNoWork) { sampler.sample({}); }

@@ -81,4 +81,15 @@ Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& para
   return {};
 }
 
+Status read_token_ids(const OrderedJson& list, const char* param, std::vector<int32_t>& ids) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  for (const auto& id : list) {
+    if (!id.is_number_integer() || id < 0 || id > kMost)
+      return Status::invalid(
+          str("'", param, "' must be a list of token ids, got ", id.dump().substr(0, 100)), param);
+    ids.push_back(id.get<int32_t>());
+  }
+  return {};
+}
+
 }  // namespace mlxforge

@@ -66,6 +66,9 @@ using FieldTables = std::initializer_list<std::span<const Field>>;
 // Reads `body` (an object) into `params`. The first failure ends it; its param is the field's name.
 Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params);
 
+// Appends the ids in `list`; one that is no integer from 0 to 2^31 - 1 is an error that shows it.
+Status read_token_ids(const OrderedJson& list, const char* param, std::vector<int32_t>& ids);
+
 // The value of an `integer` field, clamped to T.
 template <class T>
 T to_integer(const OrderedJson& value) {

@@ -31,12 +31,7 @@ Status set_stop(OrderedJson& value, Params& params) {
 }
 
 Status set_stop_ids(OrderedJson& value, Params& params) {
-  for (const auto& id : value) {
-    if (!id.is_number_integer())
-      return Status::invalid("'stop_token_ids' must be a list of integers");
-    params.stop_ids.push_back(to_integer<int32_t>(id));
-  }
-  return {};
+  return read_token_ids(value, "stop_token_ids", params.stop_ids);
 }
 
 Status set_stream_options(OrderedJson& value, Params& params) {
@@ -52,9 +47,13 @@ Status set_stream_options(OrderedJson& value, Params& params) {
   return {};
 }
 
+// 64 bits, signed or not. What has more arrives as a float, and so may what has fewer (1e19).
 Status set_seed(OrderedJson& value, Params& params) {
-  params.seed = value.get<double>() < 0 ? static_cast<uint64_t>(to_integer<int64_t>(value))
-                                        : to_integer<uint64_t>(value);
+  const double real = value.get<double>();
+  if (value.is_number_float() && !(real > -0x1p63 && real < 0x1p64))
+    return Status::invalid(str("'seed' must be an integer of 64 bits, got ", value.dump()));
+  params.seed =
+      real < 0 ? static_cast<uint64_t>(to_integer<int64_t>(value)) : to_integer<uint64_t>(value);
   return {};
 }
 
@@ -88,7 +87,7 @@ constexpr Field kFields[] = {
     {"top_p", number, set_number<&Params::top_p>, 0, 1},
     {"top_k", integer, set_integer<&Params::top_k>, -1, kUnbounded},
     {"min_p", number, set_number<&Params::min_p>, 0, 1},
-    {"seed", integer, set_seed, -0x1p63, 0x1p64},
+    {"seed", integer, set_seed},
     {"max_tokens", integer, set_integer<&Params::max_tokens>, 1, kUnbounded},
     {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 1,
      kUnbounded},  // wins over max_tokens

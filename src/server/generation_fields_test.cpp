@@ -49,6 +49,8 @@ constexpr Bad kBad[] = {
     {R"("seed":"1")", "seed"},
     {R"("seed":0.5)", "seed"},
     {R"("seed":1e30)", "seed"},
+    {R"("seed":18446744073709551616)", "seed"},
+    {R"("seed":-9223372036854775809)", "seed"},
     {R"("stop":"")", "stop"},
     {R"("stop":[""])", "stop"},
     {R"("stop":["a",""])", "stop"},

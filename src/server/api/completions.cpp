@@ -28,10 +28,7 @@ Status wrong_prompt() {
 
 Result<std::vector<int32_t>> read_ids(const OrderedJson& list) {
   std::vector<int32_t> ids;
-  for (const auto& id : list) {
-    if (!id.is_number_integer()) return wrong_prompt();
-    ids.push_back(to_integer<int32_t>(id));
-  }
+  if (Status status = read_token_ids(list, "prompt", ids); !status.ok()) return status;
   return ids;
 }
 
