@@ -10,12 +10,3 @@ get_target_property(mlx_inc mlx INTERFACE_INCLUDE_DIRECTORIES)
 if(mlx_inc)
   set_target_properties(mlx PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${mlx_inc}")
 endif()
-
-# <mlx/mlx.h> costs two seconds a file, so it is compiled once. Without a time stamp, or ccache never sees the same header twice.
-file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/pch.cpp CONTENT "// Carries the precompiled header.\n")
-add_library(mlxforge_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cpp)
-target_link_libraries(mlxforge_pch PRIVATE mlx)
-target_precompile_headers(mlxforge_pch PRIVATE <mlx/mlx.h>)
-if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  target_compile_options(mlxforge_pch PRIVATE -Xclang -fno-pch-timestamp)
-endif()

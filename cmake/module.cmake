@@ -25,6 +25,8 @@ function(mlxforge_module NAME)
     add_executable(${NAME}_test ${tests})
     target_link_libraries(${NAME}_test PRIVATE mlxforge_${NAME} GTest::gtest GTest::gtest_main)
     mlxforge_precompiled(${NAME}_test)
+    # GoogleTest's templates cost more to optimise than a test gains by it.
+    target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>)
     mlxforge_test(${NAME} ${NAME}_test)
   endif()
 endfunction()
@@ -36,9 +38,21 @@ function(mlxforge_test NAME)
     "MLXFORGE_BUILD=${CMAKE_BINARY_DIR};MLXFORGE_VOCABS=${MLXFORGE_VOCABS};MLXFORGE_PYTHON=${MLXFORGE_PYTHON}")
 endfunction()
 
-# Modules declared after cmake/mlx.cmake share its precompiled <mlx/mlx.h>.
+# mlxforge_precompile(HEADERS DEPS): the modules declared from here on share these headers, compiled once: <mlx/mlx.h> costs two
+# seconds a file, <nlohmann/json.hpp> and GoogleTest one. Without a time stamp, or ccache never sees the same header twice.
+function(mlxforge_precompile NAME HEADERS DEPS)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${NAME}.cpp CONTENT "// Carries the precompiled header.\n")
+  add_library(${NAME} OBJECT ${CMAKE_BINARY_DIR}/${NAME}.cpp)
+  target_link_libraries(${NAME} PRIVATE ${DEPS})
+  target_precompile_headers(${NAME} PRIVATE ${HEADERS})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    target_compile_options(${NAME} PRIVATE -Xclang -fno-pch-timestamp)
+  endif()
+  set(mlxforge_pch ${NAME} PARENT_SCOPE)
+endfunction()
+
 function(mlxforge_precompiled NAME)
-  if(TARGET mlxforge_pch)
-    target_precompile_headers(${NAME} REUSE_FROM mlxforge_pch)
+  if(mlxforge_pch)
+    target_precompile_headers(${NAME} REUSE_FROM ${mlxforge_pch})
   endif()
 endfunction()
