@@ -9,10 +9,22 @@
 namespace mlxforge {
 namespace {
 
+HttpLimits http_limits(const HttpOptions& options) {
+  HttpLimits limits;
+  limits.header_bytes = static_cast<size_t>(options.max_header_bytes);
+  limits.body_bytes = static_cast<size_t>(options.max_body_bytes);
+  limits.connections = options.max_connections;
+  limits.idle = std::chrono::seconds(options.idle_timeout);
+  limits.read = std::chrono::seconds(options.read_timeout);
+  limits.write = std::chrono::seconds(options.write_timeout);
+  return limits;
+}
+
 ServerOptions server_options(const Options& options) {
   ServerOptions result;
   result.host = options.serve.host;
   result.port = static_cast<uint16_t>(options.serve.port);
+  result.limits = http_limits(options.serve.http);
   return result;
 }
 

@@ -41,6 +41,14 @@ double unit_factor(std::string_view unit) {
   return unit.substr(1) == "B" ? std::pow(1000.0, power + 1) : 0;
 }
 
+// At least 1; 0 for what is no size.
+int64_t whole_bytes(std::string_view text) {
+  const size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const auto number = whole_real(text.substr(0, end));
+  const double bytes = number ? *number * unit_factor(text.substr(end)) : 0;
+  return bytes >= 1 && bytes <= 1e18 ? static_cast<int64_t>(bytes) : 0;
+}
+
 }  // namespace
 
 int64_t parse_integer(std::string_view text, int64_t low, int64_t high) {
@@ -79,14 +87,28 @@ bool parse_bool(std::string_view text) {
 
 int64_t parse_bytes(std::string_view text) {
   if (text == "auto") return 0;
-  const size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto number = whole_real(text.substr(0, end));
-  const double bytes = number ? *number * unit_factor(text.substr(end)) : 0;
-  if (!(bytes >= 1) || bytes > 1e18) expected("auto or a size such as 512MiB or 2G", text);
-  return static_cast<int64_t>(bytes);
+  const int64_t bytes = whole_bytes(text);
+  if (bytes == 0) expected("auto or a size such as 512MiB or 2G", text);
+  return bytes;
 }
 
-std::string show_bytes(int64_t bytes) { return bytes == 0 ? "auto" : str(bytes); }
+int64_t parse_size(std::string_view text, int64_t low, int64_t high) {
+  const int64_t bytes = whole_bytes(text);
+  if (bytes < low || bytes > high)
+    expected(str("a size from ", show_bytes(low), " to ", show_bytes(high)), text);
+  return bytes;
+}
+
+std::string show_bytes(int64_t bytes) {
+  if (bytes == 0) return "auto";
+  const char* unit = "";
+  for (const char* next : {"KiB", "MiB", "GiB"}) {
+    if (bytes % 1024 != 0) break;
+    bytes /= 1024;
+    unit = next;
+  }
+  return str(bytes, unit);
+}
 
 size_t parse_choice(std::string_view text, std::span<const std::string_view> names) {
   std::string all;

@@ -21,7 +21,9 @@ float parse_real(std::string_view text, int high);  // at least 0; at most `high
 bool parse_bool(std::string_view text);             // true|1|false|0
 // "auto" is 0. K, M, G, T and KiB, MiB, ... are powers of 1024, KB, MB, ... of 1000.
 int64_t parse_bytes(std::string_view text);
-std::string show_bytes(int64_t bytes);
+// The same without "auto".
+int64_t parse_size(std::string_view text, int64_t low, int64_t high);
+std::string show_bytes(int64_t bytes);  // "auto", "4MiB", "1000"
 
 std::vector<std::string> split(std::string_view text, char separator);  // empty parts are dropped
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);

@@ -72,10 +72,22 @@ constexpr OptionField bytes(const Text& text) {
   return result;
 }
 
+// Bytes within [kLow, kHigh].
+template <int64_t kLow, int64_t kHigh, auto... Path>
+constexpr OptionField size(const Text& text) {
+  OptionField result = bytes<Path...>(text);
+  result.parse = [](Options& o, std::string_view s) {
+    member<Path...>(o) = parse_size(s, kLow, kHigh);
+  };
+  return result;
+}
+
 constexpr int64_t kBig = 1 << 30;
+constexpr int64_t kDay = 24 * 3600;
 using O = Options;
 using E = EngineOptions;
 using S = SamplingOptions;
+using H = HttpOptions;
 using B = BenchOptions;
 using P = PerplexityOptions;
 
@@ -124,6 +136,23 @@ constexpr OptionField kFields[] = {
         {"port", "N", "serve", "The port to listen on; 0 takes any free one."}),
     field<&O::serve, &ServeOptions::alias>(
         {"alias", "NAME", "serve", "A further model name that requests may use; may be repeated."}),
+    size<1 << 10, 1 << 20, &O::serve, &ServeOptions::http, &H::max_header_bytes>(
+        {"max-header-bytes", "BYTES", "serve",
+         "The largest head of a request (request line and headers); a larger one gets 431."}),
+    size<1 << 10, 1 << 30, &O::serve, &ServeOptions::http, &H::max_body_bytes>(
+        {"max-body-bytes", "BYTES", "serve",
+         "The largest body of a request; a larger one gets 413."}),
+    number<1, 1 << 20, &O::serve, &ServeOptions::http, &H::max_connections>(
+        {"max-connections", "N", "serve", "Connections at a time; one more gets 503."}),
+    number<1, kDay, &O::serve, &ServeOptions::http, &H::idle_timeout>(
+        {"idle-timeout", "SECONDS", "serve",
+         "A connection without a request for so long is closed."}),
+    number<1, kDay, &O::serve, &ServeOptions::http, &H::read_timeout>(
+        {"read-timeout", "SECONDS", "serve",
+         "A request that takes longer from its first to its last byte gets 408."}),
+    number<1, kDay, &O::serve, &ServeOptions::http, &H::write_timeout>(
+        {"write-timeout", "SECONDS", "serve",
+         "A client that takes nothing of its answer for so long is cut off."}),
     real<0, &O::sampling, &S::temperature>(
         {"temperature", "T", "generate chat", "Sampling temperature; 0 is greedy."}),
     real<1, &O::sampling, &S::top_p>({"top-p", "P", "generate chat",

@@ -48,10 +48,21 @@ struct EngineOptions {
   KernelChoice kernels = KernelChoice::automatic;
 };
 
+// What one client may take from the server.
+struct HttpOptions {
+  int64_t max_header_bytes = 16 << 10;
+  int64_t max_body_bytes = 4 << 20;
+  int max_connections = 4096;
+  int idle_timeout = 75;   // seconds
+  int read_timeout = 60;   // seconds
+  int write_timeout = 60;  // seconds
+};
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;                 // 0: any free one, printed at start
   std::vector<std::string> alias;  // further model names accepted in requests
+  HttpOptions http;
 };
 
 // For generate and chat; a server takes these from each request.

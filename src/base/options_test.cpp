@@ -65,6 +65,9 @@ TEST(Options, Reals) {
 }
 
 TEST(Options, Bytes) {
+  EXPECT_EQ(with("max-body-bytes", "8M").serve.http.max_body_bytes, 8 << 20);
+  for (const char* bad : {"auto", "1023", "2GiB", "8 MiB", "-1", "1e4"})
+    expect_refused("max-body-bytes", bad);
   EXPECT_EQ(with("kv-budget", "auto").engine.kv_budget, 0);
   EXPECT_EQ(with("kv-budget", "12345").engine.kv_budget, 12345);
   EXPECT_EQ(with("kv-budget", "512MiB").engine.kv_budget, 512ll << 20);

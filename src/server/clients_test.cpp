@@ -104,10 +104,10 @@ TEST(Clients, AReaderThatTakesNothingIsClosed) {
   EXPECT_TRUE(eventually([&] { return test.engine->active() == 0; }));
 }
 
-TEST(Clients, SlowRequestsAndIdleConnectionsAreClosed) {
+TEST(Clients, SlowRequestsGet408AndIdleConnectionsAreClosed) {
   TestServer test(always(endless()), {.idle = milliseconds(100), .read = milliseconds(200)});
   HttpClient idle(test.port), slow(test.port), dripping(test.port);
-  slow.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 10\r\n\r\n123");
+  slow.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n123");
   std::atomic<bool> done = false;
   std::thread drip([&] {  // a byte now and then does not prolong it
     for (int i = 0; i < 200 && !done; ++i) {
@@ -116,8 +116,12 @@ TEST(Clients, SlowRequestsAndIdleConnectionsAreClosed) {
     }
   });
   EXPECT_TRUE(idle.closed_by_server());
-  EXPECT_TRUE(slow.closed_by_server());
-  EXPECT_TRUE(dripping.closed_by_server());
+  for (HttpClient* client : {&slow, &dripping}) {
+    const HttpAnswer answer = client->read();
+    EXPECT_EQ(answer.status, 408);
+    EXPECT_EQ(answer.headers.at("connection"), "close");
+    EXPECT_TRUE(client->closed_by_server());
+  }
   done = true;
   drip.join();
 }

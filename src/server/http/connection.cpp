@@ -3,17 +3,14 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "base/log.h"
 
 namespace mlxforge {
 namespace asio = boost::asio;
-namespace http = boost::beast::http;
 using boost::system::error_code;
 
 namespace {
@@ -22,25 +19,8 @@ constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds kLinger{2000};
 constexpr size_t kLingerBytes = 64 << 20;
 
-bool is_http_error(error_code ec) {
-  return ec.category() == make_error_code(http::error::bad_method).category() &&
-         ec != http::error::end_of_stream && ec != http::error::partial_message;
-}
-
-using Parser = http::request_parser<http::string_body>;
-
-// The header, our word to go on where the client waits for it, and the body.
-asio::awaitable<error_code> read_message(asio::ip::tcp::socket& socket,
-                                         boost::beast::flat_buffer& buffer, Parser& parser) {
-  auto [ec, n] = co_await http::async_read_header(socket, buffer, parser, kTuple);
-  if (!ec && parser.get()[http::field::expect] == "100-continue" && !parser.is_done()) {
-    static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
-    std::tie(ec, n) = co_await asio::async_write(socket, asio::buffer(kGoOn), kTuple);
-  }
-  if (!ec && !parser.is_done())
-    std::tie(ec, n) = co_await http::async_read(socket, buffer, parser, kTuple);
-  co_return ec;
-}
+constexpr size_t kReadHead = 4 << 10;
+constexpr size_t kReadBody = 64 << 10;
 
 }  // namespace
 
@@ -114,40 +94,45 @@ asio::awaitable<void> Connection::serve_or_fail(const HttpRequest& request, Resp
 // Bytes that arrive meanwhile belong to the next request. A client that sends more of them than the
 // limit is no longer read from; its reset, but not its orderly close, is still seen then.
 asio::awaitable<void> Connection::peer_gone() {
-  while (buffer_.size() < limits_.pipelined_bytes) {
-    const auto [ec, n] = co_await socket_.async_read_some(buffer_.prepare(4096), kTuple);
-    if (ec) co_return;
-    buffer_.commit(n);
-  }
+  while (buffer_.size() < limits_.pipelined_bytes)
+    if (!co_await read_some(kReadHead)) co_return;
   co_await socket_.async_wait(asio::socket_base::wait_error, kTuple);
 }
 
 asio::awaitable<std::variant<Connection::Gone, HttpReply, Connection::Incoming>>
 Connection::read_request() {
+  using namespace asio::experimental::awaitable_operators;
   arm(limits_.idle);
-  if (buffer_.size() == 0) {
-    const auto [ec, n] = co_await socket_.async_read_some(buffer_.prepare(4096), kTuple);
-    if (ec) co_return Gone{};
-    buffer_.commit(n);
+  if (buffer_.size() == 0 && !co_await read_some(kReadHead)) co_return Gone{};
+  watchdog_.disarm();
+  RequestParser parser(limits_);
+  asio::steady_timer deadline(socket_.get_executor(), limits_.read);
+  const auto first = co_await (receive(parser) || deadline.async_wait(kTuple));
+  if (first.index() == 1) co_return refuse_(408, "the request did not arrive in time");
+  if (!std::get<0>(first)) co_return Gone{};
+  if (const auto& refusal = parser.refusal()) co_return refuse_(refusal->status, refusal->message);
+  Incoming incoming{
+      .terms = {.keep_alive = parser.keep_alive(), .http_minor = parser.http_minor()}};
+  incoming.request = parser.take();
+  incoming.terms.head_only = incoming.request.method == "HEAD";
+  co_return incoming;
+}
+
+asio::awaitable<bool> Connection::receive(RequestParser& parser) {
+  while (!parser.feed(buffer_)) {
+    if (parser.expects_continue()) {
+      static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+      co_await asio::async_write(socket_, asio::buffer(kGoOn), kTuple);
+    }
+    if (!co_await read_some(parser.in_body() ? kReadBody : kReadHead)) co_return false;
   }
-  arm(limits_.read);
-  Parser parser;
-  parser.header_limit(static_cast<uint32_t>(limits_.header_bytes));
-  parser.body_limit(limits_.body_bytes);
-  const error_code ec = co_await read_message(socket_, buffer_, parser);
-  if (ec == http::error::body_limit)
-    co_return refuse_(413, "the request's body is larger than this server accepts");
-  if (ec == http::error::header_limit)
-    co_return refuse_(431, "the request's headers are larger than this server accepts");
-  if (is_http_error(ec)) co_return refuse_(400, "this is not a valid HTTP/1.1 request");
-  if (ec) co_return Gone{};
-  auto message = parser.release();
-  co_return Incoming{.request = {.method = std::string(message.method_string()),
-                                 .target = std::string(message.target()),
-                                 .body = std::move(message.body())},
-                     .terms = {.head_only = message.method() == http::verb::head,
-                               .keep_alive = message.keep_alive(),
-                               .http_minor = static_cast<int>(message.version() % 10)}};
+  co_return true;
+}
+
+asio::awaitable<bool> Connection::read_some(size_t most) {
+  const auto [ec, n] = co_await socket_.async_read_some(buffer_.prepare(most), kTuple);
+  buffer_.commit(n);
+  co_return !ec;
 }
 
 // A socket closed with unread input resets the connection and may destroy the answer on its way, so

@@ -13,13 +13,14 @@
 
 #include "server/http/limits.h"
 #include "server/http/message.h"
+#include "server/http/request_parser.h"
 #include "server/http/response_writer.h"
 #include "server/http/watchdog.h"
 
 namespace mlxforge {
 
 using Serve = std::function<boost::asio::awaitable<void>(const HttpRequest&, ResponseWriter&)>;
-// The reply to a request that HTTP itself refuses (400, 413, 431) or whose answer ended in an
+// The reply to a request that HTTP itself refuses (400, 408, 413, 431) or whose answer ended in an
 // exception (500); the connection is closed after it.
 using Refuse = std::function<HttpReply(int status, const char* message)>;
 
@@ -36,10 +37,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     HttpRequest request;
     ResponseWriter::Terms terms;
   };
-  struct Gone {};  // closed, reset or too slow
+  struct Gone {};  // closed, reset or idle for too long
 
   boost::asio::awaitable<bool> exchange();  // one request and its answer; false: no further one
   boost::asio::awaitable<std::variant<Gone, HttpReply, Incoming>> read_request();
+  boost::asio::awaitable<bool> receive(RequestParser& parser);  // false: closed or reset
+  boost::asio::awaitable<bool> read_some(size_t most);
   boost::asio::awaitable<void> serve_guarded(const HttpRequest& request, ResponseWriter& writer);
   boost::asio::awaitable<void> serve_or_fail(const HttpRequest& request, ResponseWriter& writer);
   boost::asio::awaitable<void> peer_gone();

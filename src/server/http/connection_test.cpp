@@ -42,23 +42,27 @@ TEST(Http, WhatIsNotHttpIsRefusedAndTheServerLives) {
   test.engine->run(microseconds(100));
   const std::pair<std::string, int> cases[] = {
       {"NONSENSE\r\n\r\n", 400},
-      {"\r\n\r\n\x16\x03\x01\x02", 400},
+      {"\x16\x03\x01\x02\r\n\r\n", 400},
       {"GET /health HTTP/9.9\r\n\r\n", 400},
       {"GET /health\r\n\r\n", 400},
-      {"GET /health HTTP/1.1\r\nbad header\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: -1\r\n\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: "
+      {"GET /health HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", 400},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", 400},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: "
+       "2\r\n\r\nab",
+       400},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: "
        "chunked\r\n\r\n0\r\n\r\n",
        400},
-      {"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
-      {"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab",
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
+       "chunked\r\n\r\nffffffffffffffff\r\nab",
        413},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413},
-      {"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999\r\nExpect: 100-continue\r\n\r\n",
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413},
+      {"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\nExpect: "
+       "100-continue\r\n\r\n",
        413},
-      {"GET /health HTTP/1.1\r\nX: " + std::string(100'000, 'a') + "\r\n\r\n", 431},
+      {"GET /health HTTP/1.1\r\nHost: a\r\nX: " + std::string(100'000, 'a') + "\r\n\r\n", 431},
       {"GET /" + std::string(100'000, 'a') + " HTTP/1.1\r\n\r\n", 431},
   };
   for (const auto& [bytes, status] : cases) {
@@ -96,11 +100,12 @@ TEST(Http, KeepAlivePipeliningAndClose) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(client.get("/health").status, 200);
   client.send_post(kChat, chat_body(kStream));
   client.send(
-      "GET /v1/models HTTP/1.1\r\n\r\nGET /nope HTTP/1.1\r\n\r\nHEAD /health HTTP/1.1\r\n\r\n");
+      "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\nGET http://a/nope HTTP/1.1\r\nHost: a\r\n\r\n"
+      "\r\nHEAD http://a/health HTTP/1.1\r\nHost: a\r\n\r\n");
   EXPECT_TRUE(client.read().body.ends_with("[DONE]\n\n"));
   EXPECT_EQ(OrderedJson::parse(client.read().body)["data"][0]["id"], "tiny");
   EXPECT_EQ(client.read().status, 404);
-  client.send("GET /health HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.send("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   const std::string rest = client.read_to_end();
   EXPECT_EQ(rest.find("HTTP/1.1 200 OK"), 0u);
   const std::string after_head = rest.substr(rest.find("\r\n\r\n") + 4);
@@ -123,8 +128,9 @@ TEST(Http, ExpectContinueIsAnswered) {
   test.engine->run(microseconds(100));
   const std::string body = chat_body();
   HttpClient client(test.port);
-  client.send(str("POST ", kChat, " HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: ",
-                  body.size(), "\r\n\r\n"));
+  client.send(str("POST ", kChat,
+                  " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ", body.size(),
+                  "\r\n\r\n"));
   ASSERT_TRUE(client.wait_for("100 Continue\r\n\r\n"));
   client.send(body);
   EXPECT_EQ(client.read().status, 200);

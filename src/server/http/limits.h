@@ -13,7 +13,7 @@ struct HttpLimits {
   size_t pending_tokens = 16384;  // generated but not yet taken by a slow reader; more: cancelled
   int connections = 4096;         // more: 503 and closed
   std::chrono::milliseconds idle{75'000};   // between requests
-  std::chrono::milliseconds read{60'000};   // first byte to last byte of a request
+  std::chrono::milliseconds read{60'000};   // first byte to last byte of a request; more: 408
   std::chrono::milliseconds write{60'000};  // one write to a reader that takes nothing
 };
 

@@ -2,18 +2,27 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace mlxforge {
 
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
 struct HttpRequest {
   std::string method;
-  std::string target;  // as sent: percent-encoding and query are still in it
+  std::string target;  // path and query as sent: percent-encoding is still in it
   std::string body;
-};
+  HttpHeaders headers;  // names in lower case
 
-using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+  // The first header of that name; empty without one.
+  std::string_view header(std::string_view name) const {
+    for (const auto& [key, value] : headers)
+      if (key == name) return value;
+    return {};
+  }
+};
 
 struct HttpReply {
   int status = 200;

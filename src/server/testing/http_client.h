@@ -53,13 +53,14 @@ class HttpClient {
   }
 
   HttpAnswer get(const std::string& path) {
-    send("GET " + path + " HTTP/1.1\r\nHost: test\r\n\r\n");
+    send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return read();
   }
   bool send_post(const std::string& path, const std::string& body) {
-    return send("POST " + path +
-                " HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: " +
-                std::to_string(body.size()) + "\r\n\r\n" + body);
+    return send(
+        "POST " + path +
+        " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+        std::to_string(body.size()) + "\r\n\r\n" + body);
   }
   HttpAnswer post(const std::string& path, const std::string& body) {
     send_post(path, body);
