@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "engine/testing/tiny_model.h"
 
@@ -120,6 +122,10 @@ TEST(Worker, AFullQueueIsSaidAtOnce) {
 
 TEST(Worker, CancelEndsARequestAndFreesItsBlocks) {
   Rig rig;
+  rig.worker.call([](Engine& engine) {  // slow enough to be cancelled before its 200 tokens are out
+    engine.set_before_run(
+        [](const Batch&) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); });
+  });
   const RequestId id = rig.worker.submit(request(20, 200)).value();
   rig.listener.wait_for_token(id);
   rig.worker.cancel(id);
