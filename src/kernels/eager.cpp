@@ -1,6 +1,7 @@
 #include "kernels/eager.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/pack.h"
@@ -35,13 +36,34 @@ cpu::Act to_cpu(Activation act) {
   return kActs[static_cast<int>(act)];
 }
 
-// In exact arithmetic every op computes on the grid of the checkpoint's float dtype, as mlx-lm
-// does.
 cpu::Round rounding(const Exec& exec) {
   if (exec.arith != Arith::exact) return cpu::Round::none;
   return exec.act == mx::float16    ? cpu::Round::f16
          : exec.act == mx::bfloat16 ? cpu::Round::bf16
                                     : cpu::Round::none;
+}
+
+float to_bf16(float x) {
+  uint32_t bits = std::bit_cast<uint32_t>(x);
+  if (x != x) return x;
+  bits += 0x7fff + (bits >> 16 & 1);  // to nearest, ties to even
+  return std::bit_cast<float>(bits & 0xffff0000);
+}
+
+// In exact arithmetic every op's output lies on the grid of the checkpoint's float dtype, as in
+// mlx-lm. linear() does it itself.
+void round_to_grid(const Exec& exec, mx::array& array) {
+  float* const values = array.data<float>();
+  switch (rounding(exec)) {
+    case cpu::Round::none:
+      return;
+    case cpu::Round::f16:
+      std::for_each_n(values, array.size(), [](float& v) { v = static_cast<_Float16>(v); });
+      return;
+    case cpu::Round::bf16:
+      std::for_each_n(values, array.size(), [](float& v) { v = to_bf16(v); });
+      return;
+  }
 }
 
 cpu::KvView view(const KvPool& pool) {
@@ -93,12 +115,9 @@ mx::array run_embed(const Exec& exec, const mx::array& tokens, const PackedWeigh
                     float scale) {
   auto x = output(exec, {tokens.shape(0), table.n_in});
   cpu::embed_rows(panels(table), tokens.data<int32_t>(), tokens.shape(0), x.data<float>(),
-                  *exec.pool, rounding(exec));
-  const cpu::Round round = rounding(exec);
-  if (scale != 1 || round != cpu::Round::none) {
-    std::for_each_n(x.data<float>(), x.size(),
-                    [&](float& v) { v = cpu::round_to(round, cpu::round_to(round, v) * scale); });
-  }
+                  *exec.pool);
+  if (scale != 1) std::for_each_n(x.data<float>(), x.size(), [&](float& v) { v *= scale; });
+  round_to_grid(exec, x);
   return x;
 }
 
@@ -111,14 +130,15 @@ mx::array run_rope_append(const Exec& exec, const mx::array& qkv, const Attentio
                     .n_q = shape.n_q,
                     .rope = {.inv_freq = rope.inv_freq.data(),
                              .dims = 2 * static_cast<int>(rope.inv_freq.size()),
-                             .interleaved = rope.interleaved},
+                             .interleaved = rope.interleaved,
+                             .scale = rope.scale},
                     .norm = {},
                     .positions = positions.data<int32_t>(),
                     .slots = slots.data(),
                     .kv = view(pool),
-                    .round = rounding(exec),
                     .q = q.data<float>()},
                    *exec.pool);
+  round_to_grid(exec, q);
   return q;
 }
 
@@ -134,13 +154,12 @@ mx::array run_attention(const Exec& exec, const mx::array& q, const KvPool& pool
                           .window = params.window,
                           .softcap = params.softcap,
                           .sinks = floats(params.sinks),
-                          .out = out.data<float>(),
-                          .scratch = nullptr,
-                          .round = rounding(exec)};
+                          .out = out.data<float>()};
   auto& scratch = exec.memory->attention;
   scratch.reserve(cpu::attention_scratch_bytes(args, exec.pool->size()));
   args.scratch = scratch.data();
   cpu::paged_attention(args, *exec.pool);
+  round_to_grid(exec, out);
   return out;
 }
 

@@ -154,31 +154,5 @@ TEST_P(PagedAttention, MatchesSoftmaxOfTheOwnKeys) {
   }
 }
 
-// The roundings of MLX's 16-bit attention, one by one.
-TEST(ExactAttention, OnA16BitGridHasTheBitsOfStockOps) {
-  constexpr int T = 9;
-  const std::vector<int32_t> blocks = {1};
-  const AttentionShape s{.n_q = 12, .n_kv = 3, .d_k = 32, .d_v = 32};
-  const AttentionBatch batch{
-      .seqs = {{.q_start = 0, .q_len = T, .kv_len = T, .blocks = blocks.data()}}};
-  for (const mx::Dtype act : {mx::float16, mx::bfloat16}) {
-    const auto random = [&](const mx::Shape& shape, int seed) {
-      return array_of(random_values(shape[0] * shape[1] * shape[2], seed), shape, act);
-    };
-    const KvPool pool{random({3, 64, 32}, 2), random({3, 64, 32}, 3)};
-    const auto run = [&](KernelPath path, const AttentionParams& params) {
-      const Exec exec = make_exec({path, Arith::exact, act});
-      const auto q = array_of(floats_of(random({T, 12, 32}, 1)), {T, 12 * 32}, exec.between());
-      return floats_of(paged_attention(exec, q, pool, batch, s, params));
-    };
-    const auto sinks = array_of(random_values(12, 4), {12}, mx::float32);
-    for (const auto& params : {AttentionParams{.scale = 0.17677669f},
-                               {.scale = 0.17677669f, .window = 4},
-                               {.scale = 0.25f, .sinks = sinks}}) {
-      EXPECT_EQ(run(KernelPath::cpu, params), run(KernelPath::reference, params));
-    }
-  }
-}
-
 }  // namespace
 }  // namespace mlxforge

@@ -5,13 +5,33 @@
 namespace mlxforge {
 namespace {
 
+// x (T, n, d) rotated by the bits that mlx-lm has on a CPU, where mx.fast.rope is these ops.
+mx::array rotate_by_ops(const mx::array& x, const Rope& rope, const mx::array& positions) {
+  const int T = x.shape(0), n = x.shape(1), pairs = static_cast<int>(rope.inv_freq.size());
+  const auto at = mx::astype(positions, mx::float32) * mx::array(rope.scale);
+  const auto angles =
+      mx::reshape(at, {T, 1, 1}) * mx::array(rope.inv_freq.begin(), {1, 1, pairs}, mx::float32);
+  const auto cosine = mx::astype(mx::cos(angles), x.dtype());
+  const auto sine = mx::astype(mx::sin(angles), x.dtype());
+  const auto rotating = mx::slice(x, {0, 0, 0}, {T, n, 2 * pairs});
+  const int axis = rope.interleaved ? 3 : 2;  // along which the two elements of a pair lie
+  const auto both = mx::split(mx::reshape(rotating, rope.interleaved ? mx::Shape{T, n, pairs, 2}
+                                                                     : mx::Shape{T, n, 2, pairs}),
+                              2, axis);
+  const auto a = mx::squeeze(both[0], axis), b = mx::squeeze(both[1], axis);
+  const auto rotated = mx::stack({a * cosine - b * sine, a * sine + b * cosine}, axis);
+  return mx::concatenate(
+      {mx::reshape(rotated, {T, n, 2 * pairs}), mx::slice(x, {0, 0, 2 * pairs}, x.shape())}, 2);
+}
+
 // x (T, n, d), one position a token: MLX's rope takes an offset per batch row.
 mx::array rotate(const mx::array& x, const Rope& rope, const mx::array& positions) {
   if (rope.inv_freq.empty()) return x;
+  if (mx::default_device() == mx::Device::cpu) return rotate_by_ops(x, rope, positions);
   const int pairs = static_cast<int>(rope.inv_freq.size());
   const auto periods = mx::array(1.f) / mx::array(rope.inv_freq.begin(), {pairs}, mx::float32);
   return mx::squeeze(mx::fast::rope(mx::expand_dims(x, 2), 2 * pairs, rope.interleaved,
-                                    std::nullopt, 1.f, positions, periods),
+                                    std::nullopt, rope.scale, positions, periods),
                      2);
 }
 

@@ -10,9 +10,11 @@
 namespace mlxforge {
 
 struct Rope {
-  // Angle of pair i at position p = p * inv_freq[i], in f32. Empty: no rotation.
+  // Angle of pair i at position p = (p * scale) * inv_freq[i], each product in f32. Empty: no
+  // rotation.
   std::vector<float> inv_freq;  // (dims / 2)
   bool interleaved = false;     // pairs (2i, 2i+1); else (i, i + dims/2)
+  float scale = 1;              // of positions
 };
 
 struct AttentionShape {

@@ -35,6 +35,8 @@ class Checkpoint {
   // The float dtype that the checkpoint computes in: that of the embedding (its scales when
   // quantised); f32 for every GGUF.
   DType float_dtype() const;
+  // Whether it is an MLX-quantised checkpoint.
+  bool quantised() const { return quant_.present(); }
   // What K and V are kept in: float_dtype, but for a GGUF the dtype of its float matrices, f16 when
   // quantised.
   DType kv_dtype() const;

@@ -19,44 +19,49 @@ std::string rope_type(ConfigReader& scaling) {
   return newer.empty() ? "default" : newer;
 }
 
-void apply_scaling(ConfigReader& scaling, Rope& rope) {
-  const auto type = rope_type(scaling);
-  if (type == "default") return;
+Rope scaled_rope(ConfigReader& config, double theta, int dims) {
+  const auto type = rope_type(config);
+  if (type == "default") return {.inv_freq = inverse_frequencies(theta, dims)};
   if (type == "linear") {
-    const double factor = scaling.number("factor");
-    for (auto& f : rope.inv_freq) f = static_cast<float>(f / factor);
-  } else if (type == "llama3") {
-    rope.inv_freq = scale_llama3(std::move(rope.inv_freq),
-                                 {scaling.number("factor"), scaling.number_or("low_freq_factor", 1),
-                                  scaling.number_or("high_freq_factor", 4),
-                                  scaling.number_or("original_max_position_embeddings", 8192)});
-  } else {
+    return {.inv_freq = inverse_frequencies(theta, dims),
+            .scale = static_cast<float>(1 / config.number("factor"))};
+  }
+  if (type != "llama3") {
     fail("models", "expected rope_type default, linear or llama3, got '", type, "'");
   }
+  return {.inv_freq =
+              llama3_frequencies(theta, dims,
+                                 {config.number("factor"), config.number_or("low_freq_factor", 1),
+                                  config.number_or("high_freq_factor", 4),
+                                  config.number_or("original_max_position_embeddings", 8192)})};
 }
 
 }  // namespace
 
 std::vector<float> inverse_frequencies(double theta, int dims) {
-  std::vector<float> inv_freq(dims / 2);
-  for (int i = 0; i < dims / 2; ++i) {
-    inv_freq[i] = static_cast<float>(std::pow(theta, -2.0 * i / dims));
-  }
-  return inv_freq;
+  const int pairs = dims / 2;
+  const float step = std::log(static_cast<float>(theta)) / static_cast<float>(pairs);
+  auto inv_freq = mx::exp(mx::arange(0, -pairs, -1, mx::float32) * mx::array(step));
+  mx::eval(inv_freq);
+  return {inv_freq.data<float>(), inv_freq.data<float>() + pairs};
 }
 
-std::vector<float> scale_llama3(std::vector<float> inv_freq, const Llama3Scaling& s) {
-  const double longest = s.original_max_position / s.low_freq_factor;
-  const double shortest = s.original_max_position / s.high_freq_factor;
-  for (auto& f : inv_freq) {
-    const double wavelength = 2 * std::numbers::pi / f;
-    if (wavelength > longest) {
-      f = static_cast<float>(f / s.factor);
-    } else if (wavelength > shortest) {
-      const double smooth = (s.original_max_position / wavelength - s.low_freq_factor) /
-                            (s.high_freq_factor - s.low_freq_factor);
-      f = static_cast<float>(f * ((1 - smooth) / s.factor + smooth));
+std::vector<float> llama3_frequencies(double theta, int dims, const Llama3Scaling& s) {
+  const auto base = static_cast<float>(theta);
+  const auto factor = static_cast<float>(s.factor), low = static_cast<float>(s.low_freq_factor),
+             high = static_cast<float>(s.high_freq_factor),
+             original = static_cast<float>(s.original_max_position);
+  std::vector<float> inv_freq(dims / 2);
+  for (int i = 0; i < dims / 2; ++i) {
+    float period = std::pow(base, static_cast<float>(2 * i) / static_cast<float>(dims));
+    const float wavelength = 2 * std::numbers::pi_v<float> * period;
+    if (wavelength > original / low) {
+      period *= factor;
+    } else if (wavelength > original / high) {
+      const float smooth = (original / wavelength - low) / (high - low);
+      period /= (1 - smooth) / factor + smooth;
     }
+    inv_freq[i] = 1 / period;
   }
   return inv_freq;
 }
@@ -76,8 +81,7 @@ Rope read_rope(ConfigReader& config, int dims, double default_theta) {
   if (config.has("rope_theta") && theta != top_theta) {
     fail("models", "expected one rope_theta, got ", top_theta, " and ", theta);
   }
-  Rope rope{.inv_freq = inverse_frequencies(theta, dims)};
-  apply_scaling(reader, rope);
+  const Rope rope = scaled_rope(reader, theta, dims);
   reader.finish();
   return rope;
 }

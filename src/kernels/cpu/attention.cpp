@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "kernels/cpu/attention_kernels.h"
-#include "kernels/cpu/attention_on_grid.h"
 
 namespace mlxforge::cpu {
 namespace {
@@ -205,7 +204,6 @@ size_t attention_scratch_bytes(const AttentionArgs& args, int n_threads) {
 }
 
 void paged_attention(const AttentionArgs& a, ThreadPool& pool) {
-  if (a.round != Round::none) return attention_on_grid(a, pool);
   check(a.scratch != nullptr, "attention needs scratch");
   check(a.kv.n_kv > 0 && a.n_q % a.kv.n_kv == 0, "expected n_q to be a multiple of n_kv, got ",
         a.n_q, " and ", a.kv.n_kv);

@@ -12,7 +12,6 @@
 #include <span>
 
 #include "base/threads.h"
-#include "kernels/cpu/grid.h"
 #include "kernels/cpu/kv.h"
 
 namespace mlxforge::cpu {
@@ -42,7 +41,6 @@ struct AttentionArgs {
       nullptr;  // (n_q) a logit that takes its share of the softmax and gives no value; null: none
   float* out = nullptr;          // (T, n_q, d_v)
   std::byte* scratch = nullptr;  // attention_scratch_bytes(args, pool.size()), 64-byte aligned
-  Round round = Round::none;     // every operation is rounded to this grid (attention_on_grid.h)
 };
 
 // Does not look at scratch.

@@ -11,14 +11,6 @@ MLXFORGE_CPU_TABLE(LinearKernels, linear_kernels)
 
 namespace {
 
-// Whether MLX's kernels for this CPU round every operation on codes with 16-bit scales; those for
-// Arm sum in f32.
-#if defined(__x86_64__)
-constexpr bool kMlxRounds = true;
-#else
-constexpr bool kMlxRounds = false;
-#endif
-
 using Multiply = void (*)(const Product&) noexcept;
 
 // One call of linear(), resolved: which kernel each part takes, and how the work is cut. A unit is
@@ -60,10 +52,7 @@ struct Plan {
   }
 
   Multiply kernel(const Layout& w) const {
-    if (w.is_float()) return kernels.multiply_f32;
-    if (args.arith == Arith::exact)
-      return kMlxRounds && scales_on_grid(args.round, w) ? kernels.multiply_rounded
-                                                         : kernels.multiply_f32;
+    if (w.is_float() || args.arith == Arith::exact) return kernels.multiply_f32;
     if (args.arith == Arith::int8 && w.bits() <= kernels.int8_bits) return kernels.multiply_i8;
     return kernels.multiply_i16;
   }
@@ -79,9 +68,7 @@ struct Plan {
     const size_t blocks = static_cast<size_t>((n_in + kFloatBlock - 1) / kFloatBlock) * rows;
     const size_t i16 = needs(kernels.multiply_i16) ? subs * sizeof(ActBlock16) : 0;
     const size_t i8 = needs(kernels.multiply_i8) ? subs * sizeof(ActBlock8) : 0;
-    const size_t f32 = needs(kernels.multiply_f32) || needs(kernels.multiply_rounded)
-                           ? blocks * sizeof(ActBlockF)
-                           : 0;
+    const size_t f32 = needs(kernels.multiply_f32) ? blocks * sizeof(ActBlockF) : 0;
     workspace.activations.reserve(f32 + i16 + i8);
     std::byte* at = workspace.activations.data();
     if (f32 > 0) act.f32 = reinterpret_cast<ActBlockF*>(at);
@@ -122,7 +109,6 @@ struct Plan {
                     .up = args.gated ? up : nullptr,
                     .bias = bias,
                     .up_bias = args.gated && bias != nullptr ? bias + n_out : nullptr,
-                    .sum_round = w.layout().is_float() ? Round::none : args.round,
                     .rows = rows,
                     .column = column,
                     .n = std::min(kPanelRows, w.n_out() - panel * kPanelRows)});

@@ -8,9 +8,7 @@
 //                  exact integer sums, f32 across groups
 //   int8           the same with int8 (scale max|x| / 127) where the ISA gains    f32
 //                  from it; else as accurate
-//   exact          weights dequantised to f32, f32 sums; on x86, where y is       f32
-//                  rounded to the 16-bit type of the scales, so is every
-//                  operation: MLX's kernels there compute such weights so
+//   exact          weights dequantised to f32, f32 sums                           f32
 // Each output sums its groups (or its k, for f32) in ascending order by one chain of fused
 // multiply-adds. A row with NaN or infinity in it gives NaN or infinity in that row alone.
 #pragma once
@@ -22,13 +20,13 @@
 
 #include "base/threads.h"
 #include "kernels/cpu/aligned.h"
-#include "kernels/cpu/grid.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/panels.h"
 
 namespace mlxforge::cpu {
 
 enum class Arith : uint8_t { accurate, int8, exact };
+enum class Round : uint8_t { none, f16, bf16 };
 enum class Act : uint8_t { none, silu, gelu, gelu_tanh, relu };
 
 struct Norm {

@@ -5,20 +5,13 @@
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 namespace {
 
-// MLX's sigmoid of 16-bit floats: e^|x| is rounded, then the quotient.
-F32 silu_on_grid(Round round, F32 x) {
-  const F32 one = splat(1.0f);
-  const F32 below = one / (one + round_to(round, exp(abs(x))));
-  return x * round_to(round, where_lt(x, zero(), below, one - below));
-}
-
-F32 activate(Act act, Round round, F32 x) {
+F32 activate(Act act, F32 x) {
   const F32 half = splat(0.5f), one = splat(1.0f);
   switch (act) {
     case Act::none:
       return x;
     case Act::silu:
-      return round == Round::none ? silu(x) : silu_on_grid(round, x);
+      return silu(x);
     case Act::gelu:
       return half * x * (one + erf(x * splat(0.70710678f)));
     case Act::gelu_tanh:
@@ -30,12 +23,10 @@ F32 activate(Act act, Round round, F32 x) {
 }
 
 // v = (sum + bias) * scale, softcapped.
-F32 value(const Finish& f, const float* sums, const float* bias, int at, int lanes) {
-  const LinearArgs& args = *f.args;
-  F32 v = round_to(f.sum_round, load(sums + at));
+F32 value(const LinearArgs& args, const float* sums, const float* bias, int at, int lanes) {
+  F32 v = load(sums + at);
   if (bias != nullptr) v = v + load_n(bias + at, lanes);
-  v = round_to(args.round, v);
-  if (args.scale != 1.0f) v = round_to(args.round, v * splat(args.scale));
+  if (args.scale != 1.0f) v = v * splat(args.scale);
   if (args.softcap != 0.0f) v = splat(args.softcap) * tanh(v / splat(args.softcap));
   return v;
 }
@@ -46,11 +37,11 @@ void finish_row(const Finish& f, int t) {
   const ptrdiff_t sums = static_cast<ptrdiff_t>(t - f.rows.begin) * kPanelRows;
   for (int at = 0; at < f.n; at += kLanes) {
     const int lanes = f.n - at < kLanes ? f.n - at : kLanes;
-    F32 v = activate(args.act, args.round, value(f, f.sums + sums, f.bias, at, lanes));
-    v = round_to(args.round, v);
-    if (f.up != nullptr) v = round_to(args.round, v * value(f, f.up + sums, f.up_bias, at, lanes));
-    if (args.residual != nullptr)
-      v = round_to(args.round, v + load_n(args.residual + row + at, lanes));
+    F32 v = activate(args.act, value(args, f.sums + sums, f.bias, at, lanes));
+    if (f.up != nullptr) v = v * value(args, f.up + sums, f.up_bias, at, lanes);
+    if (args.residual != nullptr) v = v + load_n(args.residual + row + at, lanes);
+    if (args.round == Round::f16) v = round_f16(v);
+    if (args.round == Round::bf16) v = round_bf16(v);
     store_n(args.y + row + at, v, lanes);
   }
 }
@@ -61,7 +52,7 @@ void finish(const Finish& f) noexcept {
   for (int t = f.rows.begin; t < f.rows.end; ++t) finish_row(f, t);
 }
 
-extern const LinearKernels linear_kernels = {
-    kDot8Bits, prepare, multiply_i16, multiply_i8, multiply_f32, multiply_rounded, finish};
+extern const LinearKernels linear_kernels = {kDot8Bits,   prepare,      multiply_i16,
+                                             multiply_i8, multiply_f32, finish};
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA

@@ -1,6 +1,5 @@
 // f32 activations times float weights, or times integer codes dequantised to f32: acc = fma(w, x,
-// acc), k ascending. multiply_rounded: codes whose scales are 16-bit floats, with every operation
-// rounded to the type of the scales.
+// acc), k ascending.
 #include "kernels/cpu/linear_stages.h"
 #include "kernels/cpu/panels_simd.h"
 
@@ -9,40 +8,26 @@ namespace {
 
 constexpr int kTileRows = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 4;
 
-struct Fused {
-  static MLXFORGE_INLINE F32 round(F32 x) { return x; }
-  static MLXFORGE_INLINE F32 add_product(F32 sum, F32 w, F32 x) { return fma(w, x, sum); }
-};
-template <F32 (*kRound)(F32)>
-struct Rounded {
-  static MLXFORGE_INLINE F32 round(F32 x) { return kRound(x); }
-  static MLXFORGE_INLINE F32 add_product(F32 sum, F32 w, F32 x) {
-    return round(sum + round(w * x));
-  }
-};
-
 // How the 16 weights of a k are read: from the panel, with memory asked for them some lines ahead,
 // or from a block that was converted before.
-template <class Sums>
-struct Block : Sums {
+struct Converted {
   static constexpr int kBytes = 4;
   static constexpr bool kStream = false;
   static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
     return load(reinterpret_cast<const float*>(p) + i);
   }
 };
-using Converted = Block<Fused>;
 struct PanelF32 : Converted {
   static constexpr bool kStream = true;
 };
-struct PanelF16 : Fused {
+struct PanelF16 {
   static constexpr int kBytes = 2;
   static constexpr bool kStream = true;
   static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
     return load_f16(reinterpret_cast<const uint16_t*>(p) + i);
   }
 };
-struct PanelBF16 : Fused {
+struct PanelBF16 {
   static constexpr int kBytes = 2;
   static constexpr bool kStream = true;
   static MLXFORGE_INLINE F32 load_at(Bytes p, int i) {
@@ -71,7 +56,7 @@ void tile(Bytes w, int n, const ActBlockF* a, float* acc) {
     unroll<kVecs>([&](auto v) { x[v] = Weights::load_at(w, k * kPanelRows + v * kLanes); });
     unroll<R>([&](auto r) {
       const F32 y = splat(a[r].x[k]);
-      unroll<kVecs>([&](auto v) { sums[r][v] = Weights::add_product(sums[r][v], x[v], y); });
+      unroll<kVecs>([&](auto v) { sums[r][v] = fma(x[v], y, sums[r][v]); });
     });
   };
   int k = 0;
@@ -131,13 +116,13 @@ void multiply_floats(const Product& p) {
 
 // The 32 k of a sub-block as f32, k-major: scale * (code - centre), or scale * code + bias, rounded
 // after each operation.
-template <class Weights, int kBits>
+template <int kBits>
 void dequantise(const Layout& w, const Head& head, Bytes sub, float* out) {
   const bool biased = w.zero == Zero::bias;
   const F32 centre = splat(static_cast<float>(1 << (kBits - 1)));
   const auto value = [&](I32 code, int v) {
-    return biased ? Weights::round(Weights::round(head.scale[v] * to_f32(code)) + head.bias[v])
-                  : Weights::round(head.scale[v] * (to_f32(code) - centre));
+    return biased ? head.scale[v] * to_f32(code) + head.bias[v]
+                  : head.scale[v] * (to_f32(code) - centre);
   };
   unroll<2 * kQuads>([&](auto step) {
     constexpr int k = step / 2 * 4 + step % 2;
@@ -149,11 +134,9 @@ void dequantise(const Layout& w, const Head& head, Bytes sub, float* out) {
   });
 }
 
-template <class Weights>
-void multiply_codes(const Product& p) {
+void multiply_codes(const Product& p,
+                    void (*dequantise_sub)(const Layout&, const Head&, Bytes, float*)) {
   const Layout& w = *p.layout;
-  void (*dequantise_sub)(const Layout&, const Head&, Bytes, float*) = nullptr;
-  with_bits(w.bits(), [&](auto bits) { dequantise_sub = dequantise<Weights, bits>; });
   alignas(64) Wide wide[kMaxPanels];
   for (int k = 0; k < p.n_in; k += kSub) {
     for (int i = 0; i < p.n_panels; ++i) {
@@ -163,20 +146,16 @@ void multiply_codes(const Product& p) {
     }
     const int n = k % kFloatBlock + kSub;
     if (n == kFloatBlock || k + kSub == p.n_in)
-      tiles<Weights>(p, n, k / kFloatBlock,
-                     [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
+      tiles<Converted>(p, n, k / kFloatBlock,
+                       [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
   }
-}
-
-void clear(const Product& p) {
-  for (int i = 0; i < p.n_panels * (p.rows.end - p.rows.begin) * kPanelRows; i += kLanes)
-    store(p.out + i, zero());
 }
 
 }  // namespace
 
 void multiply_f32(const Product& p) noexcept {
-  clear(p);
+  for (int i = 0; i < p.n_panels * (p.rows.end - p.rows.begin) * kPanelRows; i += kLanes)
+    store(p.out + i, zero());
   switch (p.layout->codes) {
     case Codes::f32:
       return multiply_floats<PanelF32>(p);
@@ -185,14 +164,8 @@ void multiply_f32(const Product& p) noexcept {
     case Codes::bf16:
       return multiply_floats<PanelBF16>(p);
     default:
-      return multiply_codes<Converted>(p);
+      return with_bits(p.layout->bits(), [&](auto bits) { multiply_codes(p, dequantise<bits>); });
   }
-}
-
-void multiply_rounded(const Product& p) noexcept {
-  clear(p);
-  p.layout->scale == ScaleType::f16 ? multiply_codes<Block<Rounded<round_f16>>>(p)
-                                    : multiply_codes<Block<Rounded<round_bf16>>>(p);
 }
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA

@@ -80,7 +80,6 @@ struct Finish {
   const float* up;
   const float* bias;  // of these columns or null
   const float* up_bias;
-  Round sum_round;  // of the sums: mlx-lm adds a bias to a float product before it rounds
   Rows rows;
   int column;
   int n;
@@ -92,7 +91,6 @@ struct LinearKernels {
   void (*multiply_i16)(const Product& p) noexcept;
   void (*multiply_i8)(const Product& p) noexcept;
   void (*multiply_f32)(const Product& p) noexcept;
-  void (*multiply_rounded)(const Product& p) noexcept;
   void (*finish)(const Finish& f) noexcept;
 };
 

@@ -6,6 +6,10 @@
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 namespace {
 
+MLXFORGE_INLINE F32 round_to(Round round, F32 x) {
+  return round == Round::f16 ? round_f16(x) : round == Round::bf16 ? round_bf16(x) : x;
+}
+
 // sum over k of f(x[k]) by four lanes-wide sums, each over every fourth vector, added as a tree.
 template <class F>
 float row_sum(const float* x, int n, F f) {

@@ -110,6 +110,21 @@ void pack_panel(PackedMatrix& w, int panel, const RowSource& source, PanelRows& 
 
 // f16 to f32 in integers: subnormals are normalised by hand, because threads flush subnormal
 // floats.
+float from_f16(uint16_t h) {
+  const uint32_t sign = (h & 0x8000u) << 16;
+  uint32_t exponent = (h >> 10) & 31u, mantissa = h & 0x3ffu;
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+  if (exponent == 0) {
+    if (mantissa == 0) return std::bit_cast<float>(sign);
+    const int shift = std::countl_zero(mantissa) - 21;
+    mantissa = (mantissa << shift) & 0x3ffu;
+    return std::bit_cast<float>(sign | (static_cast<uint32_t>(113 - shift) << 23) |
+                                (mantissa << 13));
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+float from_bf16(uint16_t h) { return std::bit_cast<float>(static_cast<uint32_t>(h) << 16); }
+
 static_assert(static_cast<int>(Codes::bf16) ==
               static_cast<int>(ScaleType::bf16));  // floats load like scales
 float load_float(ScaleType type, const std::byte* p) {
@@ -134,7 +149,7 @@ uint32_t code_at(const std::byte* sub, const Planes& p, int r, int k) {
   return code;
 }
 
-void unpack_block(const Layout& w, const std::byte* block, int r, float* out, Round round) {
+void unpack_block(const Layout& w, const std::byte* block, int r, float* out) {
   const int scale_bytes = w.scale_bytes();
   const float scale = load_float(w.scale, block + r * scale_bytes);
   const bool biased = w.zero == Zero::bias;
@@ -145,8 +160,7 @@ void unpack_block(const Layout& w, const std::byte* block, int r, float* out, Ro
   for (int k = 0; k < w.group; ++k) {
     const auto code = static_cast<float>(
         code_at(sub + static_cast<size_t>(k / kSub) * sub_bytes(w.bits()), p, r, k % kSub));
-    out[k] = biased ? round_to(round, round_to(round, scale * code) + bias)
-                    : round_to(round, scale * (code - centre));
+    out[k] = biased ? scale * code + bias : scale * (code - centre);
   }
 }
 
@@ -162,7 +176,7 @@ PackedMatrix pack(Layout layout, int n_out, int n_in, const RowSource& source, T
   return w;
 }
 
-void unpack_row(const PackedMatrix& w, int row, float* out, Round round) {
+void unpack_row(const PackedMatrix& w, int row, float* out) {
   const Layout& layout = w.layout();
   const std::byte* panel = w.panel(row / kPanelRows);
   const int r = row % kPanelRows;
@@ -173,16 +187,15 @@ void unpack_row(const PackedMatrix& w, int row, float* out, Round round) {
       out[k] = load_float(type, panel + (k * kPanelRows + r) * bytes);
     return;
   }
-  if (!scales_on_grid(round, layout)) round = Round::none;
   for (int block = 0; block < w.n_in() / layout.group; ++block)
     unpack_block(layout, panel + static_cast<size_t>(block) * block_bytes(layout), r,
-                 out + block * layout.group, round);
+                 out + block * layout.group);
 }
 
-void embed_rows(const PackedMatrix& w, const int32_t* ids, int n_ids, float* out, ThreadPool& pool,
-                Round round) {
+void embed_rows(const PackedMatrix& w, const int32_t* ids, int n_ids, float* out,
+                ThreadPool& pool) {
   pool.run(n_ids, [&](int i, int) noexcept {
-    unpack_row(w, ids[i], out + static_cast<size_t>(i) * static_cast<size_t>(w.n_in()), round);
+    unpack_row(w, ids[i], out + static_cast<size_t>(i) * static_cast<size_t>(w.n_in()));
   });
 }
 

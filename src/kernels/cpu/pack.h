@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "base/threads.h"
-#include "kernels/cpu/grid.h"
 #include "kernels/cpu/panels.h"
 
 namespace mlxforge::cpu {
@@ -31,11 +30,9 @@ PackedMatrix pack(Layout layout, int n_out, int n_in, const RowSource& source, T
 
 // The weights of one row as f32, (n_in): scale * (code - 2^(bits - 1)), or scale * code + bias,
 // each operation rounded to f32 (exact where scales are f16 or bf16, but for the last addition).
-// Where the scales are on the grid of `round`, rounded to that instead.
-void unpack_row(const PackedMatrix& w, int row, float* out, Round round = Round::none);
+void unpack_row(const PackedMatrix& w, int row, float* out);
 
 // out (n_ids, n_in): the rows `ids` of w. Every id lies in [0, n_out).
-void embed_rows(const PackedMatrix& w, const int32_t* ids, int n_ids, float* out, ThreadPool& pool,
-                Round round = Round::none);
+void embed_rows(const PackedMatrix& w, const int32_t* ids, int n_ids, float* out, ThreadPool& pool);
 
 }  // namespace mlxforge::cpu

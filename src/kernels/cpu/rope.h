@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "base/threads.h"
-#include "kernels/cpu/grid.h"
 #include "kernels/cpu/kv.h"
 
 namespace mlxforge::cpu {
@@ -44,10 +43,9 @@ struct RopeAppendArgs {
   QkNorm norm = {};
   const int32_t* positions = nullptr;  // (T)
   const int32_t* slots =
-      nullptr;     // (T) where token t's k and v go, each in [0, kv.n_slots), no two equal
-  KvView kv = {};  // written: round to nearest even
-  Round round = Round::none;  // the rotation's operations are rounded to this grid, as MLX's are
-  float* q = nullptr;         // out (T, n_q, d_k)
+      nullptr;         // (T) where token t's k and v go, each in [0, kv.n_slots), no two equal
+  KvView kv = {};      // written: round to nearest even
+  float* q = nullptr;  // out (T, n_q, d_k)
 };
 
 void rope_append(const RopeAppendArgs& args, ThreadPool& pool);

@@ -38,22 +38,8 @@ void angles(const Rope& rope, int32_t position, float* cosine, float* sine) {
   }
 }
 
-// MLX casts sine and cosine to the dtype of x.
-void rotate_on_grid(const Rope& rope, Round round, const float* cosine, const float* sine,
-                    float* x) {
-  const int half = rope.dims / 2;
-  const int step = rope.interleaved ? 2 : 1, other = rope.interleaved ? 1 : half;
-  const auto grid = [round](float v) { return round_to(round, v); };
-  for (int i = 0; i < half; ++i) {
-    const float a = x[i * step], b = x[i * step + other], c = grid(cosine[i]), s = grid(sine[i]);
-    x[i * step] = grid(grid(a * c) - grid(b * s));
-    x[i * step + other] = grid(grid(a * s) + grid(b * c));
-  }
-}
-
 // Each product and sum rounds on its own, as in MLX, on every ISA and in vectors and scalars alike.
-void rotate(const Rope& rope, Round round, const float* cosine, const float* sine, float* x) {
-  if (round != Round::none) return rotate_on_grid(rope, round, cosine, sine, x);
+void rotate(const Rope& rope, const float* cosine, const float* sine, float* x) {
   const int half = rope.dims / 2;
   const int step = rope.interleaved ? 2 : 1, other = rope.interleaved ? 1 : half;
   int i = 0;
@@ -136,7 +122,7 @@ void append(const RopeAppendArgs& a, int first_token, int last_token) noexcept {
     memcpy(x, in, sizeof(float) * static_cast<size_t>(heads * d));
     const bool normed = a.norm.kind != QkNorm::Kind::none;
     if (normed && !a.norm.after_rope) normalise_heads(a.norm, weight, bias, x, heads, d);
-    for (int h = 0; h < heads; ++h) rotate(a.rope, a.round, cosine, sine, x + h * d);
+    for (int h = 0; h < heads; ++h) rotate(a.rope, cosine, sine, x + h * d);
     if (normed && a.norm.after_rope) normalise_heads(a.norm, weight, bias, x, heads, d);
   };
   for (int t = first_token; t < last_token; ++t) {
