@@ -13,6 +13,9 @@
 #if defined(__linux__)
 #include <sched.h>
 #endif
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace mlxforge {
 namespace {
@@ -130,6 +133,12 @@ int64_t peak_memory() {
   return usage.ru_maxrss;
 #else
   return int64_t{usage.ru_maxrss} * 1024;
+#endif
+}
+
+void release_free_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
 #endif
 }
 

@@ -16,6 +16,10 @@ int64_t available_memory(const std::string& root = "");
 int64_t resident_memory(const std::string& root = "");
 int64_t peak_memory();
 
+// Gives the system back what the allocator keeps of freed memory; for the end of loading, which
+// frees much of it in small pieces.
+void release_free_memory();
+
 // Bytes; 0 when there is no limit.
 int64_t cgroup_memory_limit(const std::string& root = "");
 

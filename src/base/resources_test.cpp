@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include "base/threads.h"
 
@@ -80,6 +82,21 @@ TEST(Resources, OfThisProcess) {
   EXPECT_GE(peak_memory(), resident_memory() / 2);  // counted at other times
   EXPECT_GT(available_memory(), 1 << 20);
 }
+
+#if defined(__GLIBC__) && !defined(MLXFORGE_SANITIZED)  // sanitizers have their own allocator
+TEST(Resources, FreedPiecesGoBackToTheSystem) {
+  constexpr size_t kPieces = 65536, kBytes = 1024;
+  std::vector<std::unique_ptr<char[]>> pieces;
+  for (size_t i = 0; i < kPieces; ++i) {
+    pieces.push_back(std::make_unique<char[]>(kBytes));  // zeroed, so resident
+  }
+  const auto last = std::move(pieces.back());  // keeps the heap from shrinking by itself
+  pieces.clear();
+  const int64_t before = resident_memory();
+  release_free_memory();
+  EXPECT_LT(resident_memory(), before - static_cast<int64_t>(kPieces * kBytes / 2));
+}
+#endif
 
 TEST(DefaultThreads, AtLeastOne) { EXPECT_GE(default_threads(), 1); }
 

@@ -121,6 +121,7 @@ std::unique_ptr<Engine> load_engine(const ModelFiles& files, const EngineOptions
   auto decoder = std::make_unique<Decoder>(
       std::move(spec), checkpoint, exec,
       [&](int done, int all) { progress(static_cast<double>(done) / all); });
+  release_free_memory();
 
   EngineSetup setup{.limits = {.max_batch = options.max_batch,
                                .prefill_chunk = options.prefill_chunk,

@@ -23,8 +23,9 @@ class AlignedBuffer {
         static_cast<std::byte*>(std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded)));
     if (!data_) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-    if (alignment == kHugePage)
-      madvise(data_.get(), rounded, MADV_HUGEPAGE);  // a wish; refusal costs only speed
+    // A wish; refusal costs only speed. The last part stays on small pages: a huge one would waste
+    // up to 2 MiB a matrix.
+    if (alignment == kHugePage) madvise(data_.get(), bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   }
 
