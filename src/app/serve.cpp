@@ -20,10 +20,20 @@ HttpLimits http_limits(const HttpOptions& options) {
   return limits;
 }
 
+AccessRules access_rules(const AccessOptions& options) try {
+  AccessRules rules{.cors_origins = options.cors_origin, .allowed_hosts = options.allowed_host};
+  for (const std::string& key : options.api_key) rules.keys.add(key);
+  if (!options.api_key_file.empty()) rules.keys.add_file(options.api_key_file);
+  return rules;
+} catch (const Error& e) {
+  throw UsageError(str("[options] ", e.what()));
+}
+
 ServerOptions server_options(const Options& options) {
   ServerOptions result;
   result.host = options.serve.host;
   result.port = static_cast<uint16_t>(options.serve.port);
+  result.access = access_rules(options.serve.access);
   result.limits = http_limits(options.serve.http);
   return result;
 }

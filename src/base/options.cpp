@@ -87,6 +87,7 @@ constexpr int64_t kDay = 24 * 3600;
 using O = Options;
 using E = EngineOptions;
 using S = SamplingOptions;
+using A = AccessOptions;
 using H = HttpOptions;
 using B = BenchOptions;
 using P = PerplexityOptions;
@@ -136,6 +137,21 @@ constexpr OptionField kFields[] = {
         {"port", "N", "serve", "The port to listen on; 0 takes any free one."}),
     field<&O::serve, &ServeOptions::alias>(
         {"alias", "NAME", "serve", "A further model name that requests may use; may be repeated."}),
+    field<&O::serve, &ServeOptions::access, &A::api_key>(
+        {"api-key", "KEY", "serve",
+         "A key that requests must bring; may be repeated. Other users of the machine can see "
+         "flags: the environment or --api-key-file keep it secret."}),
+    field<&O::serve, &ServeOptions::access, &A::api_key_file>(
+        {"api-key-file", "FILE", "serve",
+         "Keys, one a line: KEY or NAME:KEY, the name being for the log."}),
+    field<&O::serve, &ServeOptions::access, &A::cors_origin>(
+        {"cors-origin", "ORIGIN", "serve",
+         "An origin such as https://chat.example whose pages may use the server, * for every one; "
+         "may be repeated."}),
+    field<&O::serve, &ServeOptions::access, &A::allowed_host>(
+        {"allowed-host", "NAME", "serve",
+         "A name by which a server on a loopback address may be called, such as a proxy's; may be "
+         "repeated."}),
     size<1 << 10, 1 << 20, &O::serve, &ServeOptions::http, &H::max_header_bytes>(
         {"max-header-bytes", "BYTES", "serve",
          "The largest head of a request (request line and headers); a larger one gets 431."}),

@@ -58,10 +58,19 @@ struct HttpOptions {
   int write_timeout = 60;  // seconds
 };
 
+// Who may use the server.
+struct AccessOptions {
+  std::vector<std::string> api_key;
+  std::string api_key_file;
+  std::vector<std::string> cors_origin;
+  std::vector<std::string> allowed_host;
+};
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;                 // 0: any free one, printed at start
   std::vector<std::string> alias;  // further model names accepted in requests
+  AccessOptions access;
   HttpOptions http;
 };
 

@@ -17,6 +17,7 @@ enum class Code {
   invalid_request,   // 400
   context_exceeded,  // 400, code context_length_exceeded
   unauthorized,      // 401
+  forbidden,         // 403
   not_found,         // 404
   too_large,         // 413
   queue_full,        // 429

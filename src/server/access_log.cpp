@@ -24,7 +24,7 @@ std::string summary(const Generation& generation) {
 
 AccessLog::~AccessLog() {
   log_info(printable(request_.method), " ", printable(request_.target), " ", status_,
-           generation_ ? summary(*generation_) : "",
+           key_.empty() ? "" : " key=" + printable(key_), generation_ ? summary(*generation_) : "",
            " ms=", static_cast<int64_t>(ms_between(start_, Clock::now())));
 }
 

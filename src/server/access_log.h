@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "server/access.h"
 #include "server/generation.h"
 #include "server/http/message.h"
 
@@ -14,12 +15,14 @@ class AccessLog {
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
+  void caller(const Caller& caller) { key_ = caller.key; }
   void status(int status) { status_ = status; }
   void generation(const Generation* generation) { generation_ = generation; }
 
  private:
   const HttpRequest& request_;
   const Generation* generation_ = nullptr;
+  std::string key_;
   int status_ = 499;  // the client left before an answer
   const TimePoint start_ = Clock::now();
 };

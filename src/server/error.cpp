@@ -14,7 +14,8 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {Code::invalid_request, 400, "invalid_request_error", nullptr, nullptr},
     {Code::context_exceeded, 400, "invalid_request_error", "context_length_exceeded", nullptr},
-    {Code::unauthorized, 401, "authentication_error", "invalid_api_key", nullptr},
+    {Code::unauthorized, 401, "invalid_request_error", "invalid_api_key", nullptr},
+    {Code::forbidden, 403, "invalid_request_error", "forbidden", nullptr},
     {Code::not_found, 404, "invalid_request_error", "not_found", nullptr},
     {Code::too_large, 413, "invalid_request_error", "request_too_large", nullptr},
     {Code::queue_full, 429, "rate_limit_error", "queue_full", "1"},

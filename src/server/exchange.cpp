@@ -68,6 +68,11 @@ asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest&
                                      ResponseWriter& out) {
   ApiResult result;
   AccessLog log(request);
+  out.add_headers(context.access.headers(request));
+  auto admitted = context.access.admit(request, is_public(request));
+  if (auto* refusal = std::get_if<HttpReply>(&admitted))
+    co_return co_await send_reply(std::move(*refusal), out, log);
+  log.caller(std::get<Caller>(admitted));
   result = co_await run_handler(context, request);
   if (auto* generation = std::get_if<Generation>(&result))
     co_await generate(context, *generation, out, log);

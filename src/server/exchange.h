@@ -6,6 +6,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "server/access.h"
 #include "server/http/response_writer.h"
 #include "server/hub.h"
 #include "server/state.h"
@@ -13,6 +14,7 @@
 namespace mlxforge {
 
 struct ExchangeContext {
+  const Access& access;
   const ServerState& state;
   Hub& hub;
   boost::asio::thread_pool& handlers;

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_set>
 
@@ -78,6 +79,11 @@ class Server::Impl {
     allow_descriptors(options_.limits.connections + kOtherDescriptors);
     acceptor_ = listen_on(strand_, options_.host, options_.port);
     port_ = acceptor_.local_endpoint().port();
+    const bool loopback = acceptor_.local_endpoint().address().is_loopback();
+    access_.emplace(options_.access, loopback);
+    if (!loopback && options_.access.keys.empty())
+      log_warn("[server] anybody who reaches ", options_.host, ":", port_,
+               " may use it: there is no --api-key");
     log_info("[server] listening on http://", options_.host, ":", port_);
     asio::co_spawn(strand_, accept(), asio::detached);
     for (int i = 0; i < options_.io_threads; ++i) threads_.emplace_back([this] { io_.run(); });
@@ -184,7 +190,8 @@ class Server::Impl {
   asio::awaitable<void> serve(const HttpRequest& request, ResponseWriter& out) {
     const InFlight in_flight(*this);
     if (draining_) out.close_after();
-    co_await serve_exchange({.state = state, .hub = hub_, .handlers = handlers_}, request, out);
+    co_await serve_exchange(
+        {.access = *access_, .state = state, .hub = hub_, .handlers = handlers_}, request, out);
   }
 
   asio::awaitable<void> follow_signals() {
@@ -202,6 +209,7 @@ class Server::Impl {
   asio::strand<asio::io_context::executor_type> strand_;  // acceptor, signals and shutting down
   tcp::acceptor acceptor_;
   uint16_t port_ = 0;
+  std::optional<const Access> access_;  // once the address is known
   asio::signal_set signals_;
   asio::thread_pool handlers_;
   Hub hub_;

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "engine/service.h"
+#include "server/access.h"
 #include "server/http/limits.h"
 #include "server/model_context.h"
 
@@ -29,6 +30,7 @@ struct ServerOptions {
   // Parsing, templates and tokenising of requests: a long prompt holds up no stream.
   int handler_threads = 2;
   HttpLimits limits;
+  AccessRules access;
 };
 
 class Server {

@@ -25,9 +25,13 @@ struct Endpoint {
   std::string_view path;
   ApiResult (*handle)(const ApiCall&);
   bool needs_model = true;  // answered 503 unless the server is ok; call.server.model is then set
+  bool is_public = false;   // open without an API key
 };
 
 std::span<const Endpoint> endpoints();
+
+// Whether the request is for an endpoint that needs no API key.
+bool is_public(const HttpRequest& request);
 
 // Finds the endpoint and runs it; a handler that throws becomes a 500. `target` as in the request
 // line.

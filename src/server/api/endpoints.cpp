@@ -8,7 +8,8 @@ namespace mlxforge {
 namespace {
 
 constexpr Endpoint kEndpoints[] = {
-    {"GET", "/health", health, /*needs_model=*/false},
+    // Public: what a load balancer asks.
+    {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/v1/models", models},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
@@ -17,6 +18,12 @@ constexpr Endpoint kEndpoints[] = {
 }  // namespace
 
 std::span<const Endpoint> endpoints() { return kEndpoints; }
+
+bool is_public(const HttpRequest& request) {
+  const auto found = route(endpoints(), request.method, request.target);
+  const auto* endpoint = std::get_if<const Endpoint*>(&found);
+  return endpoint && (*endpoint)->is_public;
+}
 
 ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) {
   const auto found = route(endpoints(), request.method, request.target);

@@ -26,6 +26,9 @@ class ResponseWriter {
   ResponseWriter(boost::asio::ip::tcp::socket& socket, Terms terms, Busy busy)
       : socket_(socket), terms_(terms), busy_(std::move(busy)) {}
 
+  // Of whatever is sent.
+  void add_headers(HttpHeaders headers);
+
   boost::asio::awaitable<void> reply(HttpReply reply);
 
   // Sends status and headers; the body follows by write().
@@ -43,6 +46,7 @@ class ResponseWriter {
   boost::asio::ip::tcp::socket& socket_;
   Terms terms_;
   Busy busy_;
+  HttpHeaders headers_;
   bool started_ = false;
 };
 

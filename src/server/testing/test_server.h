@@ -47,8 +47,8 @@ inline bool eventually(const std::function<bool()>& holds) {
 
 struct TestServer {
   explicit TestServer(FakeEngine::Author author, HttpLimits http = {},
-                      FakeEngine::Limits limits = {})
-      : server({.port = 0, .limits = http}) {
+                      FakeEngine::Limits limits = {}, AccessRules access = {})
+      : server({.port = 0, .limits = http, .access = std::move(access)}) {
     server.start();
     port = server.port();
     engine = std::make_unique<FakeEngine>(server.step_sink(), std::move(author), limits);
