@@ -6,8 +6,6 @@
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 namespace {
 
-constexpr int kTileRows = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 4;
-
 // How the 16 weights of a k are read: from the panel, with memory asked for them some lines ahead,
 // or from a block that was converted before.
 struct Converted {
@@ -44,47 +42,59 @@ MLXFORGE_INLINE void fetch(Bytes w) {
       [&](auto line) { __builtin_prefetch(w + 2048 + 64 * line); });
 }
 
-// R rows times n k of one panel.
-template <class Weights, int R>
-void tile(Bytes w, int n, const ActBlockF* a, float* acc) {
-  F32 sums[R][kVecs];
-  unroll<R>([&](auto r) {
-    unroll<kVecs>([&](auto v) { sums[r][v] = load(acc + r * kPanelRows + v * kLanes); });
-  });
+// R rows times n k of P panels, w[i] being the first's and so on, whose sums lie `stride` floats
+// apart.
+template <class Weights, int R, int P>
+void tile(const Bytes* w, int n, const ActBlockF* a, float* acc, ptrdiff_t stride) {
+  constexpr int kV = P * kVecs;  // vector v belongs to panel v / kVecs
+  const auto out = [&](auto r, auto v) {
+    return acc + v / kVecs * stride + r * kPanelRows + v % kVecs * kLanes;
+  };
+  F32 sums[R][kV];
+  unroll<R>([&](auto r) { unroll<kV>([&](auto v) { sums[r][v] = load(out(r, v)); }); });
   const auto add = [&](int k) {
-    F32 x[kVecs];
-    unroll<kVecs>([&](auto v) { x[v] = Weights::load_at(w, k * kPanelRows + v * kLanes); });
+    F32 x[kV];
+    unroll<kV>([&](auto v) {
+      x[v] = Weights::load_at(w[v / kVecs], k * kPanelRows + v % kVecs * kLanes);
+    });
     unroll<R>([&](auto r) {
       const F32 y = splat(a[r].x[k]);
-      unroll<kVecs>([&](auto v) { sums[r][v] = fma(x[v], y, sums[r][v]); });
+      unroll<kV>([&](auto v) { sums[r][v] = fma(x[v], y, sums[r][v]); });
     });
   };
   int k = 0;
   for (; k + kStep <= n; k += kStep) {
-    if constexpr (Weights::kStream) fetch<Weights>(w + k * kPanelRows * Weights::kBytes);
+    if constexpr (Weights::kStream)
+      for (int i = 0; i < P; ++i) fetch<Weights>(w[i] + k * kPanelRows * Weights::kBytes);
     unroll<kStep>([&](auto i) { add(k + i); });
   }
   for (; k < n; ++k) add(k);
-  unroll<R>([&](auto r) {
-    unroll<kVecs>([&](auto v) { store(acc + r * kPanelRows + v * kLanes, sums[r][v]); });
-  });
+  unroll<R>([&](auto r) { unroll<kV>([&](auto v) { store(out(r, v), sums[r][v]); }); });
 }
 
-// All rows times a block of up to 64 k of each panel, w(i) being panel i's; the panels take a tile
+// All rows times a block of up to 64 k of each panel, w[i] being panel i's; the panels take a tile
 // of rows while it is near.
-template <class Weights, class W>
-void tiles(const Product& p, int n, int block, W w) {
+template <class Weights>
+void tiles(const Product& p, int n, int block, const Bytes* w) {
   const int t0 = p.rows.begin, n_rows = p.rows.end - t0,
             n_blocks = (p.n_in + kFloatBlock - 1) / kFloatBlock;
   const ActBlockF* a =
       p.act.f32 + p.act.first(t0, n_blocks) + static_cast<ptrdiff_t>(block) * p.act.stride(t0);
-  for_tiles<kTileRows>(n_rows, [&](auto rows, int t) {
-    for (int i = 0; i < p.n_panels; ++i)
-      tile<Weights, rows>(w(i), n, a + t, p.out + (i * n_rows + t) * kPanelRows);
+  for_row_tiles(n_rows, [&](auto rows, int t) {
+    for_panel_tiles(p.n_panels, [&](auto panels, int i) {
+      tile<Weights, rows, panels>(w + i, n, a + t, p.out + (i * n_rows + t) * kPanelRows,
+                                  n_rows * kPanelRows);
+    });
   });
 }
 
 using Wide = float[kFloatBlock * kPanelRows];  // a block of one panel as f32
+struct Blocks {
+  Bytes at[kMaxPanels];
+  explicit Blocks(const Wide* wide) {
+    for (int i = 0; i < kMaxPanels; ++i) at[i] = reinterpret_cast<Bytes>(wide[i]);
+  }
+};
 
 template <class Weights>
 void convert(Bytes w, int n, float* out) {
@@ -98,19 +108,19 @@ void convert(Bytes w, int n, float* out) {
 // Converted once where several tiles read it; else read where it is.
 template <class Weights>
 void multiply_floats(const Product& p) {
+  const bool packed = p.rows.end - p.rows.begin <= kTileRows;
   alignas(64) Wide wide[kMaxPanels];
   for (int k = 0; k < p.n_in; k += kFloatBlock) {
     const int n = p.n_in - k < kFloatBlock ? p.n_in - k : kFloatBlock;
-    const auto at = [&](int i) {
-      return p.panels + p.panel_bytes * i + static_cast<size_t>(k) * kPanelRows * Weights::kBytes;
-    };
-    if (p.rows.end - p.rows.begin <= kTileRows) {
-      tiles<Weights>(p, n, k / kFloatBlock, at);
-    } else {
-      for (int i = 0; i < p.n_panels; ++i) convert<Weights>(at(i), n, wide[i]);
-      tiles<Converted>(p, n, k / kFloatBlock,
-                       [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
+    Bytes at[kMaxPanels];
+    for (int i = 0; i < p.n_panels; ++i) {
+      at[i] = p.panels + p.panel_bytes * i + static_cast<size_t>(k) * kPanelRows * Weights::kBytes;
+      if (!packed) convert<Weights>(at[i], n, wide[i]);
     }
+    if (packed)
+      tiles<Weights>(p, n, k / kFloatBlock, at);
+    else
+      tiles<Converted>(p, n, k / kFloatBlock, Blocks(wide).at);
   }
 }
 
@@ -138,6 +148,7 @@ void multiply_codes(const Product& p,
                     void (*dequantise_sub)(const Layout&, const Head&, Bytes, float*)) {
   const Layout& w = *p.layout;
   alignas(64) Wide wide[kMaxPanels];
+  const Blocks blocks(wide);
   for (int k = 0; k < p.n_in; k += kSub) {
     for (int i = 0; i < p.n_panels; ++i) {
       Bytes block = p.panels + p.panel_bytes * i + block_bytes(w) * (k / w.group);
@@ -145,9 +156,7 @@ void multiply_codes(const Product& p,
       dequantise_sub(w, load_head(w, block), sub, wide[i] + k % kFloatBlock * kPanelRows);
     }
     const int n = k % kFloatBlock + kSub;
-    if (n == kFloatBlock || k + kSub == p.n_in)
-      tiles<Converted>(p, n, k / kFloatBlock,
-                       [&](int i) { return reinterpret_cast<Bytes>(wide[i]); });
+    if (n == kFloatBlock || k + kSub == p.n_in) tiles<Converted>(p, n, k / kFloatBlock, blocks.at);
   }
 }
 

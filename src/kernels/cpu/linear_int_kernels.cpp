@@ -8,10 +8,6 @@
 namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 namespace {
 
-// How many rows of x one register tile takes: its sums, a panel's weights and a temporary fill the
-// registers.
-constexpr int kTileRows = kVecs == 1 ? 12 : kVecs == 2 ? 6 : 4;
-
 // A kind of activations: one sub-block takes kSteps multiplications a row, each of a dword of codes
 // and one of activations. weights: codes less centre. raw_weights: what few rows multiply, their
 // sums beginning at first(a). Start: what a row's sums begin with or have added, from the weights
@@ -126,27 +122,30 @@ void unpack(Bytes sub, Unpacked<Kind>& out) {
   start.put(out.start);
 }
 
-// R rows times one unpacked sub-block.
-template <class Kind, int R>
-void tile(const Unpacked<Kind>& w, const typename Kind::Block* a, float* acc) {
-  I32 sums[R][kVecs];
-  unroll<kVecs>([&](auto v) {
-    const I32 start = load_i(w.start + v * kLanes);
+// R rows times the unpacked sub-blocks of P panels, whose sums lie `stride` floats apart.
+template <class Kind, int R, int P>
+void tile(const Unpacked<Kind>* w, const typename Kind::Block* a, float* acc, ptrdiff_t stride) {
+  constexpr int kV = P * kVecs;  // vector v belongs to panel v / kVecs
+  const auto at = [](auto v) { return v % kVecs * kLanes; };
+  I32 sums[R][kV];
+  unroll<kV>([&](auto v) {
+    const I32 start = load_i(w[v / kVecs].start + at(v));
     unroll<R>([&](auto r) { sums[r][v] = start; });
   });
-  const int32_t* codes = w.codes;
-  for (int step = 0; step < Kind::kSteps; ++step, codes += kPanelRows) {
-    I32 x[kVecs];
-    unroll<kVecs>([&](auto v) { x[v] = load_i(codes + v * kLanes); });
+  for (int step = 0; step < Kind::kSteps; ++step) {
+    I32 x[kV];
+    unroll<kV>([&](auto v) { x[v] = load_i(w[v / kVecs].codes + step * kPanelRows + at(v)); });
     unroll<R>([&](auto r) {
       const I32 y = activation(a[r], step);
-      unroll<kVecs>([&](auto v) { sums[r][v] = Kind::dot(sums[r][v], x[v], y); });
+      unroll<kV>([&](auto v) { pin(sums[r][v] = Kind::dot(sums[r][v], x[v], y)); });
     });
   }
   unroll<R>([&](auto r) {
-    unroll<kVecs>([&](auto v) {
-      float* out = acc + r * kPanelRows + v * kLanes;
-      store(out, add_group(load(out), Kind::total(sums[r][v]), w.head, v, a[r], w.biased));
+    unroll<kV>([&](auto v) {
+      const Unpacked<Kind>& panel = w[v / kVecs];
+      float* out = acc + v / kVecs * stride + r * kPanelRows + at(v);
+      store(out, add_group(load(out), Kind::total(sums[r][v]), panel.head, v % kVecs, a[r],
+                           panel.biased));
     });
   });
 }
@@ -169,9 +168,11 @@ void multiply_many(const Product& p, void (*unpack_sub)(Bytes, Unpacked<Kind>&))
       unpacked[i].biased = w.zero == Zero::bias;
       unpack_sub(at, unpacked[i]);
     }
-    for_tiles<kTileRows>(n_rows, [&](auto rows, int t) {
-      for (int i = 0; i < p.n_panels; ++i)
-        tile<Kind, rows>(unpacked[i], act + t, p.out + (i * n_rows + t) * kPanelRows);
+    for_row_tiles(n_rows, [&](auto rows, int t) {
+      for_panel_tiles(p.n_panels, [&](auto panels, int i) {
+        tile<Kind, rows, panels>(unpacked + i, act + t, p.out + (i * n_rows + t) * kPanelRows,
+                                 n_rows * kPanelRows);
+      });
     });
   }
 }

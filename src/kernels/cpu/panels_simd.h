@@ -9,6 +9,10 @@ namespace mlxforge::cpu::MLXFORGE_CPU_ISA {
 
 inline constexpr int kVecs = kPanelRows / kLanes;
 inline constexpr int kQuads = kSub / 4;
+// How many panels, with how many rows of x, one register tile takes: sums, weights and a temporary
+// fill the registers, and a loaded activation serves several vectors of weights.
+inline constexpr int kTilePanels = kVecs == 1 ? 2 : 1;
+inline constexpr int kTileRows = kVecs <= 1 ? 12 : kVecs == 2 ? 6 : 4;
 using Bytes = const std::byte*;
 
 // Lanes of 32 bits from one plane: the code bits of quad q, moved to where they belong in the code
@@ -79,18 +83,26 @@ MLXFORGE_INLINE void with_bits(int bits, F&& f) {
   }
 }
 
-// f(Index<R>{}, t): rows [t, t + R), in tiles of kTile; the last two share what is left evenly.
-template <int kTile, class F>
-MLXFORGE_INLINE void for_tiles(int n, F&& f) {
+// f(Index<R>{}, t): rows [t, t + R), in tiles of kTileRows; the last two share what is left evenly.
+template <class F>
+MLXFORGE_INLINE void for_row_tiles(int n, F&& f) {
   int t = 0;
-  for (; n - t >= 2 * kTile; t += kTile) f(Index<kTile>{}, t);
+  for (; n - t >= 2 * kTileRows; t += kTileRows) f(Index<kTileRows>{}, t);
   while (t < n) {
-    const int left = n - t, take = left > kTile ? (left + 1) / 2 : left;
-    unroll<kTile>([&](auto i) {
+    const int left = n - t, take = left > kTileRows ? (left + 1) / 2 : left;
+    unroll<kTileRows>([&](auto i) {
       if (take == i + 1) f(Index<i + 1>{}, t);
     });
     t += take;
   }
+}
+
+// f(Index<P>{}, i): panels [i, i + P), in tiles of kTilePanels, then one by one.
+template <class F>
+MLXFORGE_INLINE void for_panel_tiles(int n, F&& f) {
+  int i = 0;
+  for (; kTilePanels > 1 && i + kTilePanels <= n; i += kTilePanels) f(Index<kTilePanels>{}, i);
+  for (; i < n; ++i) f(Index<1>{}, i);
 }
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA
