@@ -8,8 +8,6 @@
 #include <sstream>
 #include <thread>
 
-#include "base/threads.h"
-
 #if defined(__linux__)
 #include <sched.h>
 #endif

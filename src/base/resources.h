@@ -1,12 +1,19 @@
-// What this process may use of the machine's memory, and what it uses. Any thread may call. (CPUs:
-// default_threads in threads.h.) Limits are those of the process's cgroup and its ancestors (v1 or
-// v2); `root` is where /proc and /sys lie.
+// What this process may use of the machine's CPUs and memory, and what it uses. Any thread may
+// call. Limits are those of the process's cgroup and its ancestors (v1 or v2); `root` is where
+// /proc and /sys lie.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 namespace mlxforge {
+
+// CPUs this process may use: its affinity mask, cut to the cgroup quota (rounded down: a pool that
+// exceeds its quota is stopped for whole scheduling periods). At least 1.
+int default_threads();
+
+// The CPU quota in cores; 0 when there is none.
+double cgroup_cpu_quota(const std::string& root = "");
 
 // Bytes that can be had without swapping: what the system has free or can reclaim, at most what the
 // cgroup's limit leaves beside the memory of this process. Where the system does not tell: all.

@@ -8,8 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "base/threads.h"
-
 namespace mlxforge {
 namespace {
 

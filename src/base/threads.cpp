@@ -51,30 +51,29 @@ void flush_denormals() {
 #endif
 }
 
-namespace {
-
-// Ends the helpers that wait on these.
-void end(std::atomic<bool>& stop, std::atomic<int>& wakes, std::vector<std::thread>& helpers) {
-  stop = true;
-  wakes.fetch_add(1);
-  wakes.notify_all();
-  for (auto& helper : helpers) helper.join();
-}
-
-}  // namespace
-
 ThreadPool::ThreadPool(int n_threads) {
   check(n_threads >= 1, "a thread pool has at least one thread, got ", n_threads);
   try {
     for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { helper_main(t); });
   } catch (const std::system_error& e) {
-    end(stop_, wakes_, helpers_);
+    stop();
     fail("base", "expected to start ", n_threads, " threads, got: ", e.what(),
          "; give fewer --threads");
   }
 }
 
-ThreadPool::~ThreadPool() { end(stop_, wakes_, helpers_); }
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  stop_ = true;
+  wake_helpers();
+  for (auto& helper : helpers_) helper.join();
+}
+
+void ThreadPool::wake_helpers() {
+  wakes_.fetch_add(1);
+  wakes_.notify_all();
+}
 
 void ThreadPool::run_job(int n_chunks, Call call, const void* f) {
   flush_denormals();
@@ -88,10 +87,7 @@ void ThreadPool::run_job(int n_chunks, Call call, const void* f) {
   unfinished_.store(n_chunks, std::memory_order_relaxed);
   unclaimed_.store(n_chunks);  // publishes the job; ordered before the look at parked_, as park()
                                // orders the two the other way round
-  if (parked_.load() > 0) {
-    wakes_.fetch_add(1);
-    wakes_.notify_all();
-  }
+  if (parked_.load() > 0) wake_helpers();
   finish(work(0));
   wait_for_helpers();
 }

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -46,6 +45,8 @@ class ThreadPool {
  private:
   using Call = void (*)(const void* f, int chunk, int thread) noexcept;
 
+  void stop();
+  void wake_helpers();
   void run_job(int n_chunks, Call call, const void* f);
   int work(int thread);
   void wait_for_helpers();
@@ -72,13 +73,5 @@ class ThreadPool {
 
 // Subnormal inputs and results of this thread's float operations become zero, from now on.
 void flush_denormals();
-
-// CPUs this process may use: its affinity mask, cut to the cgroup quota (v1 or v2, rounded down: a
-// pool that exceeds its quota is stopped for whole scheduling periods). At least 1.
-int default_threads();
-
-// The CPU quota in cores of this process's cgroup and its ancestors, or 0 when there is none.
-// `root` is where /proc and /sys lie.
-double cgroup_cpu_quota(const std::string& root = "");
 
 }  // namespace mlxforge

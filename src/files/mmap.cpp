@@ -36,13 +36,6 @@ void unmap(std::span<const std::byte> bytes) {
   if (!bytes.empty()) ::munmap(const_cast<std::byte*>(bytes.data()), bytes.size());
 }
 
-size_t page_size() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
-
-// Advises on the mapping's bytes [first, end); first is a multiple of the page size.
-void advise(std::span<const std::byte> mapping, size_t first, size_t end, int advice) {
-  if (first < end) ::madvise(const_cast<std::byte*>(mapping.data()) + first, end - first, advice);
-}
-
 }  // namespace
 
 MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
@@ -71,19 +64,15 @@ bool MappedFile::contains(std::span<const std::byte> part) const {
   return part.data() >= bytes_.data() && part.data() + part.size() <= bytes_.data() + bytes_.size();
 }
 
-void MappedFile::will_need(std::span<const std::byte> part) const {
-  check(contains(part), "will_need outside ", path_.string());
-  const size_t first = part.data() - bytes_.data();
-  advise(bytes_, first - first % page_size(), first + part.size(), MADV_WILLNEED);
-}
-
 void MappedFile::release(std::span<const std::byte> part) const {
   check(contains(part), "release outside ", path_.string());
-  const size_t first = part.data() - bytes_.data();
-  const size_t end = first + part.size();
-  const size_t page = page_size();
+  const size_t begin = part.data() - bytes_.data();
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t first = (begin + page - 1) / page * page;
+  const size_t end = (begin + part.size()) / page * page;
   // Clean pages of a file: dropping them loses nothing.
-  advise(bytes_, (first + page - 1) / page * page, end - end % page, MADV_DONTNEED);
+  if (first < end)
+    ::madvise(const_cast<std::byte*>(bytes_.data()) + first, end - first, MADV_DONTNEED);
 }
 
 }  // namespace mlxforge

@@ -28,8 +28,6 @@ class MappedFile {
   }
   bool contains(std::span<const std::byte> part) const;
 
-  // Starts reading `part` in the background.
-  void will_need(std::span<const std::byte> part) const;
   // `part` has been consumed: the pages that lie wholly inside it leave our RSS. They are read
   // again if touched again.
   void release(std::span<const std::byte> part) const;

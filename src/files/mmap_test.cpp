@@ -76,7 +76,6 @@ TEST(MappedFile, ReleaseDropsWholePagesOnlyAndLosesNothing) {
     for (const std::byte b : file.bytes()) sum += static_cast<size_t>(b);
     return sum;
   };
-  file.will_need(file.bytes());
   EXPECT_EQ(touch(), 64 * page * 'x');
   EXPECT_EQ(resident_pages(file), 64);
   file.release(file.bytes().subspan(1, 3 * page));  // pages 1 and 2 lie wholly inside
@@ -94,7 +93,6 @@ TEST(MappedFile, ForeignRangesAreBugs) {
   const MappedFile file(dir.write("a", "hello"));
   const std::vector<std::byte> other(5);
   EXPECT_THROW(file.release(other), CheckFailure);
-  EXPECT_THROW(file.will_need(other), CheckFailure);
 }
 
 }  // namespace

@@ -36,7 +36,6 @@ const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)];
 }  // namespace
 
 std::string_view dtype_name(DType dtype) { return info(dtype).name; }
-int block_size(DType dtype) { return info(dtype).block; }
 int block_bytes(DType dtype) { return info(dtype).bytes; }
 
 std::optional<uint64_t> tensor_bytes(DType dtype, std::span<const int64_t> shape) {

@@ -36,7 +36,6 @@ enum class DType : uint8_t {
 };
 
 std::string_view dtype_name(DType dtype);  // as the files spell it: "BF16", "Q4_1", ...
-int block_size(DType dtype);               // elements that share a block; 1 for plain types
 int block_bytes(DType dtype);              // bytes of one block; the element size for plain types
 
 // The bytes of a tensor of this shape; nullopt when they do not fit in 63 bits, an axis is

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/resources.h"
 #include "kernels/cpu/aligned.h"
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/peak.h"

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/resources.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/cpu/linear_testing.h"
 #include "kernels/cpu/peak.h"
