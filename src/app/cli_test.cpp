@@ -87,7 +87,7 @@ TEST(CommandLine, FlagOverEnvironmentOverConfigFile) {
   unsetenv("MLXFORGE_MAX_CTX");
 
   for (const char* bad : {"{", "[1]", R"({"prot": 1})", R"({"port": null})", R"({"port": "x"})",
-                          R"({"alias": [[1]]})"}) {
+                          R"({"host": ""})", R"({"alias": []})", R"({"alias": [[1]]})"}) {
     std::ofstream(file) << bad;
     const std::string message = refusal({"--config", file.string()});
     EXPECT_NE(message.find(file.filename().string()), std::string::npos) << bad << ": " << message;

@@ -229,6 +229,7 @@ std::string OptionField::environment() const {
 void set_option(Options& options, const OptionField& field, std::string_view text,
                 std::string_view source) {
   try {
+    if (text.empty()) throw Error("expected a value, got an empty one");
     field.parse(options, text);
   } catch (const Error& e) {
     throw UsageError(str("[options] ", source, ": ", e.what()));
@@ -247,7 +248,9 @@ std::string options_markdown() {
   std::string result =
       "# Options\n\nMade from the field list in src/base/options.cpp; a test keeps the two equal.\n"
       "A flag wins over its environment variable, that over the config file (`--config`), that "
-      "over the default.\n\n"
+      "over the default.\n"
+      "An environment variable that is set but empty counts as not set; an empty value of a flag "
+      "or in the config file is refused.\n\n"
       "| flag | environment | default | commands | meaning |\n| --- | --- | --- | --- | --- |\n";
   for (const OptionField& field : option_fields()) {
     const std::string fallback = field.show(Options{});

@@ -78,6 +78,10 @@ TEST(Options, Bytes) {
     expect_refused("kv-budget", bad);
 }
 
+TEST(Options, EmptyValuesAreRefused) {
+  for (const OptionField& field : option_fields()) expect_refused(field.name, "");
+}
+
 TEST(Options, ChoicesListsAndSwitches) {
   EXPECT_EQ(with("device", "cuda").engine.device, Device::cuda);
   EXPECT_EQ(with("activations", "float").engine.activations, Activations::float32);
@@ -85,7 +89,6 @@ TEST(Options, ChoicesListsAndSwitches) {
   EXPECT_EQ(with("against", "float").perplexity.against, Against::float32);
   expect_refused("device", "CPU");
   expect_refused("kv-dtype", "int8");
-  expect_refused("kernels", "");
   EXPECT_EQ(with("alias", "a,b").serve.alias, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(with("batch", "1,8,64").bench.batch, (std::vector<int>{1, 8, 64}));
   EXPECT_THROW(with("batch", "1,x"), UsageError);
@@ -96,11 +99,9 @@ TEST(Options, ChoicesListsAndSwitches) {
 
 TEST(Options, EnvironmentIsReadAndNamedInErrors) {
   setenv("MLXFORGE_MAX_CTX", "8192", 1);
-  setenv("MLXFORGE_PORT", "", 1);
   Options options;
   set_options_from_environment(options);
   EXPECT_EQ(options.engine.max_ctx, 8192);
-  EXPECT_EQ(options.serve.port, 8080);
   setenv("MLXFORGE_MAX_CTX", "many", 1);
   try {
     set_options_from_environment(options);
@@ -110,7 +111,16 @@ TEST(Options, EnvironmentIsReadAndNamedInErrors) {
               std::string::npos);
   }
   unsetenv("MLXFORGE_MAX_CTX");
-  unsetenv("MLXFORGE_PORT");
+}
+
+TEST(Options, EmptyVariablesCountAsNotSet) {
+  for (const OptionField& field : option_fields()) setenv(field.environment().c_str(), "", 1);
+  Options options;
+  set_options_from_environment(options);
+  for (const OptionField& field : option_fields()) {
+    EXPECT_EQ(field.show(options), field.show(Options{})) << field.name;
+    unsetenv(field.environment().c_str());
+  }
 }
 
 TEST(Options, ScopesByCommand) {

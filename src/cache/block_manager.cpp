@@ -8,10 +8,15 @@
 namespace mlxforge {
 namespace {
 
+constexpr size_t kLeastBlocks = 2;
+
 int blocks_in(size_t budget, const std::vector<CacheGroup>& groups) {
-  size_t bytes = 0;
+  size_t bytes = 0;  // of a block in every group
   for (const auto& group : groups) bytes += group.block_bytes;
   check(bytes > 0, "a cache group without bytes");
+  if (budget / bytes < kLeastBlocks)
+    fail("cache", "expected --kv-budget to be at least ", kLeastBlocks * bytes, " bytes, ",
+         kLeastBlocks * kBlockTokens, " tokens of this model, got ", budget);
   // Slots are int32.
   constexpr size_t kMax = std::numeric_limits<int32_t>::max() / kBlockTokens;
   return static_cast<int>(std::min(budget / bytes, kMax));
@@ -20,14 +25,8 @@ int blocks_in(size_t budget, const std::vector<CacheGroup>& groups) {
 }  // namespace
 
 BlockManager::BlockManager(std::vector<CacheGroup> groups, size_t budget_bytes)
-    : groups_(std::move(groups)) {
-  const int n = blocks_in(budget_bytes, groups_);
-  if (n < 2) {
-    fail("cache", "expected a KV budget of at least 2 blocks of ", kBlockTokens, " tokens, got ",
-         budget_bytes, " bytes; raise --kv-budget");
-  }
-  pools_.assign(groups_.size(), BlockPool(n));
-}
+    : groups_(std::move(groups)),
+      pools_(groups_.size(), BlockPool(blocks_in(budget_bytes, groups_))) {}
 
 bool BlockManager::can_hold(int n_tokens) const {
   return std::all_of(pools_.begin(), pools_.end(),

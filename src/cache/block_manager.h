@@ -24,6 +24,7 @@ struct BlockTables {
 
 class BlockManager {
  public:
+  // Throws Error, naming the least budget, for one that holds next to nothing.
   BlockManager(std::vector<CacheGroup> groups, size_t budget_bytes);
 
   const std::vector<CacheGroup>& groups() const { return groups_; }

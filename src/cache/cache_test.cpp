@@ -34,7 +34,19 @@ TEST(BlockManager, BudgetIsSharedByTheGroups) {
   EXPECT_EQ(manager.blocks_total(), 10);
   EXPECT_TRUE(manager.could_hold(320));
   EXPECT_FALSE(manager.could_hold(321));
-  EXPECT_THROW(BlockManager({{.block_bytes = 100}}, 199), Error);
+}
+
+TEST(BlockManager, ABudgetTooSmallIsRefusedWithTheLeastOne) {
+  const std::vector<CacheGroup> groups = {{.block_bytes = 100}, {.block_bytes = 50, .window = 8}};
+  EXPECT_EQ(BlockManager(groups, 300).capacity(), 64);
+  for (const size_t budget : {0, 1, 299}) {
+    try {
+      BlockManager(groups, budget);
+      FAIL() << budget;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string_view(e.what()).find("at least 300 bytes"), std::string::npos);
+    }
+  }
 }
 
 TEST(BlockManager, GrowIsAllOrNothing) {
