@@ -57,8 +57,8 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
 int run_serve(const Options& options, Arguments) {
   prepare_device(options);
   Server server(server_options(options));
-  server.start();
   server.drain_on_signals();
+  server.start();
   const std::unique_ptr<Session> session = load_session(options, server.step_sink());
   server.set_model(model_context(*session, options));
   log_info("ready: ", session->files.name, " at http://", options.serve.host, ":", server.port(),

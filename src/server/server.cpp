@@ -84,7 +84,8 @@ class Server::Impl {
     if (!loopback && options_.access.keys.empty())
       log_warn("[server] anybody who reaches ", options_.host, ":", port_,
                " may use it: there is no --api-key");
-    log_info("[server] listening on http://", options_.host, ":", port_);
+    log_info("[server] listening on http://", options_.host, ":", port_,
+             "; until the model is ready, requests get 503 and /health says loading");
     asio::co_spawn(strand_, accept(), asio::detached);
     for (int i = 0; i < options_.io_threads; ++i) threads_.emplace_back([this] { io_.run(); });
   }
@@ -199,6 +200,10 @@ class Server::Impl {
       const auto [ec, signal] = co_await signals_.async_wait(kTuple);
       if (ec) co_return;
       if (!first) std::_Exit(128 + signal);
+      if (state.view().phase == Phase::loading) {
+        log_info("[server] ending while the model loads: nothing was in flight");
+        std::_Exit(0);  // loading cannot be interrupted
+      }
       log_info("[server] finishing the requests in flight; a second signal ends at once");
       drain();
     }

@@ -2,8 +2,8 @@
 // set_model is called.
 //
 //   Server server(options);
-//   server.start();                       // listening; port() is known
 //   server.drain_on_signals();
+//   server.start();                       // listening; port() is known
 //   ... build the engine with server.step_sink() ...
 //   server.set_model(model);              // or set_failed(message)
 //   server.wait();                        // until drained or stopped
@@ -45,7 +45,8 @@ class Server {
   void set_model(std::shared_ptr<const ModelContext> model);
   void set_failed(std::string message);  // every request but /health gets 503 with it
 
-  // SIGINT and SIGTERM: the first drains, the second ends the process at once.
+  // SIGINT and SIGTERM: the first drains, the second ends the process at once, and so does any
+  // while the model loads.
   void drain_on_signals();
   void drain();  // refuse new requests, finish those in flight, then stop
   void stop();   // drop every connection; what they had in the engine is cancelled

@@ -185,20 +185,34 @@ TEST(ServerDeathTest, TheFirstSignalDrainsTheSecondEndsAtOnce) {
       testing::ExitedWithCode(128 + SIGINT), "");
 }
 
-// A model that still loads keeps the process alive after the server has drained.
 TEST(ServerDeathTest, ASignalAfterTheDrainEndsTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        Server server({.port = 0});
-        server.start();
-        server.drain_on_signals();
+        TestServer test(always(say("Hello")));
+        test.server.drain_on_signals();
         std::raise(SIGTERM);
-        server.wait();
+        test.server.wait();
         std::raise(SIGTERM);
         std::_Exit(97);
       },
       testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(ServerDeathTest, ASignalWhileTheModelLoadsEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EXIT(
+        {
+          Server server({.port = 0});
+          server.drain_on_signals();
+          server.start();
+          std::raise(signal);
+          std::this_thread::sleep_for(std::chrono::seconds(20));
+          std::_Exit(97);
+        },
+        testing::ExitedWithCode(0), "");
+  }
 }
 
 // Case 42.
