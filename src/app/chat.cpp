@@ -13,7 +13,9 @@ namespace mlxforge {
 namespace {
 
 constexpr std::string_view kHelp =
+    "/system       show the system message\n"
     "/system TEXT  set the system message and start over\n"
+    "/nosystem     have none and start over\n"
     "/reset        forget the conversation, keep the system message\n"
     "/help         show this\n"
     "/quit         leave (as the end of input does)\n"
@@ -44,25 +46,48 @@ class Chat {
 
   // False when the conversation is over.
   bool handle(const std::string& line) {
+    const bool pasted = line.find('\n') != line.npos;  // "/usr/bin/env ...": a message
+    if (line.starts_with(kSystem) || (line.starts_with('/') && !pasted)) return command(line);
+    if (!line.empty()) ask(line);
+    return true;
+  }
+
+ private:
+  static constexpr std::string_view kSystem = "/system ";
+
+  bool command(const std::string& line) {
     if (line == "/quit" || line == "/exit") return false;
     if (line == "/help") {
       std::cerr << kHelp;
     } else if (line == "/reset") {
       reset();
       std::cerr << "(forgotten)\n";
-    } else if (line == "/system" || line.starts_with("/system ")) {
-      system_ = line.size() > 8 ? line.substr(8) : "";
-      reset();
-      std::cerr << (system_.empty() ? "(no system message)\n" : "(system message set)\n");
-    } else if (line.starts_with("/")) {
+    } else if (line == "/system") {
+      show_system();
+    } else if (line == "/nosystem") {
+      set_system("");
+    } else if (line.starts_with(kSystem)) {
+      set_system(line.substr(kSystem.size()));
+    } else {
       std::cerr << "no such command; /help lists them\n";
-    } else if (!line.empty()) {
-      ask(line);
     }
     return true;
   }
 
- private:
+  void show_system() const {
+    if (system_.empty())
+      std::cerr << "(no system message; /system TEXT sets one)\n";
+    else
+      std::cerr << "(system message: " << system_
+                << ")\n(/system TEXT sets another, /nosystem has none)\n";
+  }
+
+  void set_system(std::string text) {
+    system_ = std::move(text);
+    reset();
+    std::cerr << (system_.empty() ? "(no system message)\n" : "(system message set)\n");
+  }
+
   void reset() {
     input_ = {};
     if (!system_.empty()) input_.messages.push_back({{"role", "system"}, {"content", system_}});
@@ -87,7 +112,8 @@ class Chat {
     request.sampling = sampling_;
     request.max_tokens = session_.max_ctx;
 
-    InterruptGuard guard;
+    const InterruptGuard guard;
+    const TypingHidden hidden;
     Detokenizer detokenizer(session_.text());
     std::string text;
     run_request(*session_.worker, queue_, std::move(request), [&](const StepEvent& event) {
