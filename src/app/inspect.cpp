@@ -1,10 +1,10 @@
-// inspect: what a model's files hold, without MLX and without reading a weight.
+// inspect: what a model's files hold, without reading a weight.
 #include <algorithm>
-#include <map>
 
 #include "app/commands.h"
 #include "app/console.h"
 #include "app/model_path.h"
+#include "app/model_summary.h"
 #include "base/resources.h"
 #include "files/model_folder.h"
 #include "quant/format.h"
@@ -33,23 +33,6 @@ std::string peak_memory_line() {
   return str("peak memory: ", (peak_memory() + 500'000) / 1'000'000, " MB\n");
 }
 
-std::string family(const ModelFiles& files) {
-  if (files.gguf)
-    return std::string(files.gguf->get_or<std::string_view>("general.architecture", "unknown"));
-  const auto type = files.config.find("model_type");
-  return type != files.config.end() && type->is_string() ? type->get<std::string>() : "unknown";
-}
-
-std::string summary(const ModelFiles& files) {
-  std::map<std::string_view, int> counts;
-  for (const TensorView& tensor : files.weights.tensors()) ++counts[dtype_name(tensor.dtype)];
-  std::string text = str("model: ", files.name, "\nformat: ", files.gguf ? "GGUF" : "safetensors",
-                         "\nfamily: ", family(files), "\nweights: ", files.weights.tensors().size(),
-                         " tensors, ", files.weights.total_bytes(), " bytes\n");
-  for (const auto& [dtype, count] : counts) text += str("  ", dtype, ": ", count, "\n");
-  return text;
-}
-
 // Says which, after everything has been printed.
 int refuse_unusable(const WeightFiles& weights) {
   int status = 0;
@@ -65,10 +48,13 @@ int refuse_unusable(const WeightFiles& weights) {
 
 int run_inspect(const Options& options, Arguments) {
   const ModelFiles files = open_model(find_model(options.model, this_executable()));
-  if (options.weights)
+  if (options.weights) {
     for (const TensorView& tensor : files.weights.tensors()) print(tensor_line(tensor));
-  else
-    print(summary(files));
+  } else {
+    print(describe_files(files));
+    print(describe_model(files, options.engine));
+    print(describe_text(files));
+  }
   print(peak_memory_line());
   return refuse_unusable(files.weights);
 }

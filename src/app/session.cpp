@@ -31,10 +31,6 @@ void add_eos(std::vector<int32_t>& ids, const Json& object, const char* file) {
   if (eos != object.end() && !eos->is_null()) add_ids(ids, *eos, file);
 }
 
-bool has_tokenizer(const ModelFiles& files) {
-  return files.gguf ? files.gguf->has("tokenizer.ggml.model") : !files.tokenizer_json.empty();
-}
-
 std::shared_ptr<const ChatTemplate> load_template(const Options& options, const ModelFiles& files,
                                                   const Tokenizer& tokenizer) {
   std::optional<TemplateSource> source = TemplateSource::of(files);
@@ -76,7 +72,7 @@ std::unique_ptr<Session> load_session(const Options& options, StepSink sink) {
   const ModelFiles& files = session->files;
   Progress progress("Loading " + files.name);
   TextLimits text{.n_valid = std::numeric_limits<int>::max()};
-  if (has_tokenizer(files)) {
+  if (files.has_tokenizer()) {
     session->tokenizer = std::make_shared<Tokenizer>(Tokenizer::of(files));
     session->chat_template = load_template(options, files, *session->tokenizer);
     text = {session->tokenizer->vocab_size(), session->tokenizer->stop_ids()};

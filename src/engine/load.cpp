@@ -23,20 +23,6 @@ mx::Dtype to_mx(DType dtype) {
   }
 }
 
-mx::Dtype kv_dtype(const EngineOptions& options, const Checkpoint& checkpoint, mx::Dtype act) {
-  switch (options.kv_dtype) {
-    case KvDtype::f32:
-      return mx::float32;
-    case KvDtype::f16:
-      return mx::float16;
-    case KvDtype::bf16:
-      return mx::bfloat16;
-    case KvDtype::automatic:
-      break;
-  }
-  return options.activations == Activations::float32 ? act : to_mx(checkpoint.kv_dtype());
-}
-
 // MLX's x86 kernel sums quantised 16-bit checkpoints in 16 bits, up to 4e-2 from their f32 result.
 // One rounding that differs anywhere makes two such sums as far from each other, so nothing but
 // MLX's own ops is within the bound of mlx-lm.
@@ -60,7 +46,7 @@ Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
   exec.arith = exact                                      ? Arith::exact
                : options.activations == Activations::int8 ? Arith::int8
                                                           : Arith::accurate;
-  exec.kv = kv_dtype(options, checkpoint, exec.act);
+  exec.kv = kv_dtype(options, checkpoint);
   exec.pool =
       std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : default_threads());
   exec.memory = std::make_shared<CpuMemory>();
@@ -72,6 +58,18 @@ Device best_device() {
   return mx::metal::is_available() ? Device::metal : Device::cuda;
 }
 
+// Where keys and values lie. Metal's memory is the machine's. MLX may have asked CUDA for the free
+// memory before the weights were loaded, so what MLX itself holds is taken off its limit too.
+int64_t available_device_memory() {
+  if (device_name() != show_value(Device::cuda)) return available_memory();
+  const int64_t unused =
+      static_cast<int64_t>(mx::get_memory_limit()) - static_cast<int64_t>(mx::get_active_memory());
+  const auto& info = mx::device_info();
+  const auto free = info.find("free_memory");
+  const int64_t most = free == info.end() ? unused : std::get<size_t>(free->second);
+  return std::max<int64_t>(std::min(unused, most), 0);
+}
+
 // auto: half of the memory that is available once the weights are loaded, at most what max_batch
 // full contexts take. On CPU the budget is address space; pages become resident as they are used.
 size_t kv_budget(const EngineOptions& options, const std::vector<CacheGroup>& groups, int max_ctx) {
@@ -79,9 +77,11 @@ size_t kv_budget(const EngineOptions& options, const std::vector<CacheGroup>& gr
   size_t block_bytes = 0;
   for (const auto& group : groups) block_bytes += group.block_bytes;
   const size_t full = size_t(options.max_batch) * (blocks_for(max_ctx) + 1) * block_bytes;
-  const size_t budget = std::min<size_t>(available_memory() / 2, full);
-  log_info("KV budget: ", budget >> 20, " MiB = min(available memory / 2, ", options.max_batch,
-           " contexts of ", max_ctx, " tokens)");
+  const size_t available = available_device_memory();
+  const size_t budget = std::min(available / 2, full);
+  log_info("KV budget: ", budget >> 20, " MiB = min(half of the ", available >> 20,
+           " MiB available on ", device_name(), ", ", options.max_batch, " contexts of ", max_ctx,
+           " tokens)");
   return budget;
 }
 
@@ -103,6 +103,21 @@ void set_default_device(Device device) {
          show_value(best), "; got ", show_value(device));
   }
   mx::set_default_device(device == Device::cpu ? mx::Device::cpu : mx::Device::gpu);
+}
+
+mx::Dtype kv_dtype(const EngineOptions& options, const Checkpoint& checkpoint) {
+  switch (options.kv_dtype) {
+    case KvDtype::f32:
+      return mx::float32;
+    case KvDtype::f16:
+      return mx::float16;
+    case KvDtype::bf16:
+      return mx::bfloat16;
+    case KvDtype::automatic:
+      break;
+  }
+  const bool exact = options.activations == Activations::float32;
+  return to_mx(exact ? checkpoint.float_dtype() : checkpoint.kv_dtype());
 }
 
 std::string device_name() {

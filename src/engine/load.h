@@ -22,6 +22,9 @@ struct TextLimits {
 // `automatic` is the GPU where MLX has one. Throws Error when the device is not there.
 void set_default_device(Device device);
 
+// What K and V are kept in.
+mx::Dtype kv_dtype(const EngineOptions& options, const Checkpoint& checkpoint);
+
 // Where arrays are: "cpu", "cuda" or "metal". On the worker thread.
 std::string device_name();
 

@@ -66,6 +66,10 @@ struct ModelFiles {
 
   // kind gguf: views into weights' mapping.
   std::optional<GgufMetadata> gguf;
+
+  bool has_tokenizer() const {
+    return gguf ? gguf->has("tokenizer.ggml.model") : !tokenizer_json.empty();
+  }
 };
 
 // `path` is one of these, and everything else an Error:
