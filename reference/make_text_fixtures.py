@@ -2,7 +2,8 @@
 
     tokenizers/NAME.json   tokenizer.json files over small vocabularies trained here
     tokenizers/NAME.gguf   the same vocabularies as GGUF metadata (no tensors)
-    encodings.json         per tokenizer: texts -> ids, ids -> text                    (tokenizers, sentencepiece)
+    encodings.json         per tokenizer: texts -> ids, ids -> text, all texts many times -> a checksum of the ids
+                                                                                          (tokenizers, sentencepiece)
     smollm2.json           texts -> ids of SmolLM2's GGUF vocabulary, its pipeline put together here       (tokenizers)
     jinja.json             templates and inputs -> prompt, or the message they raise        (transformers, jinja2)
     chats.json             tokenizer, template, input -> prompt and ids                                    (transformers)
@@ -137,9 +138,12 @@ def encodings(tokenizer, rng):
     whole = [tokenizer.encode(t).ids for t in texts]
     tokenizer.encode_special_tokens = True
     plain = [tokenizer.encode(t, add_special_tokens=False).ids for t in texts]
+    repeats = 200_000 // len("".join(texts)) + 1
+    long = tokenizer.encode("".join(texts) * repeats, add_special_tokens=False).ids
     tokenizer.encode_special_tokens = False
     return {
         "vocab_size": size,
+        "long": {"repeats": repeats, "ids": len(long), "checksum": sum(i * id for i, id in enumerate(long, 1)) % 2**64},
         "texts": [{"text": t, "plain": a, "parsed": b, "whole": c} for t, a, b, c in zip(texts, plain, parsed, whole)],
         "decodes": [{"ids": i, "text": tokenizer.decode(i)} for i in ids],
     }

@@ -33,7 +33,8 @@ bool is_ids(const std::string& prompt) { return prompt.ends_with(".npy"); }
 std::vector<int32_t> encode_prompt(const Session& session, const Options& options,
                                    const std::string& prompt) {
   if (is_ids(prompt)) return read_ids(prompt, session.vocab_size);
-  if (options.raw || session.chat_template == nullptr) return encode_text(session.text(), prompt);
+  if (options.raw || session.chat_template == nullptr)
+    return encode_text(session.text(), prompt).value();
   ChatInput input;
   input.messages.push_back({{"role", "user"}, {"content", prompt}});
   auto ids = encode_chat(session.text(), *session.chat_template, input);

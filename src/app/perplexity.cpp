@@ -42,7 +42,7 @@ struct Windows {
 
 Windows cut(const Session& session, const PerplexityOptions& options, const std::string& path,
             const std::string& text) {
-  Windows windows{.ids = encode_text(session.text(), text),
+  Windows windows{.ids = encode_text(session.text(), text).value(),
                   .bos = session.text().adds_bos(),
                   .ctx = options.ctx > 0 ? options.ctx : std::min(2048, session.max_ctx)};
   if (windows.ctx > session.max_ctx)

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/cancel_flag.h"
 #include "base/check.h"
 #include "mlxforge_rust/src/lib.rs.h"
 #include "rust/cxx.h"

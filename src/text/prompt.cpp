@@ -19,6 +19,7 @@
 #include <cctype>
 
 #include "text/marker.h"
+#include "text/utf8.h"
 
 namespace mlxforge {
 namespace {
@@ -37,18 +38,19 @@ bool is_identifier(std::string_view text) {
 class ChatEncoder {
  public:
   ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& chat, const ChatInput& input,
-              std::string prompt, Marker marker)
+              std::string prompt, Marker marker, const CancelFlag& cancel)
       : tokenizer_(tokenizer),
         chat_(chat),
         input_(input),
         prompt_(std::move(prompt)),
         marker_(std::move(marker)),
+        cancel_(cancel),
         proven_(prompt_.size()) {}
 
   std::vector<int32_t> encode() {
     const size_t spelt = tokenizer_.find_specials(prompt_).size();
     if (spelt > 0) prove(spelt);
-    return tokenizer_.encode(prompt_, proven_specials());
+    return tokenizer_.encode(prompt_, proven_specials(), cancel_);
   }
 
  private:
@@ -69,6 +71,7 @@ class ChatEncoder {
 
   // The special tokens in the template's texts are numbered; those in [begin, end) are marked.
   bool prove_written(size_t begin, size_t end) {
+    if (cancel_.is_set()) return true;  // no need to look further
     size_t n = 0;
     const auto mark = [&](const std::string& text) {
       std::string out;
@@ -150,16 +153,32 @@ class ChatEncoder {
   const ChatInput& input_;
   const std::string prompt_;
   const Marker marker_;
+  const CancelFlag& cancel_;
   std::vector<bool> proven_;  // per byte of prompt_: the template wrote it
   std::vector<std::string_view> special_texts_;
 };
 
+// Long before it is encoded, a prompt's bytes can tell that it is too long.
+Status check_length(const Tokenizer& tokenizer, std::string_view prompt, int context) {
+  const size_t longest = tokenizer.longest_token();
+  if (longest == 0) return {};
+  const size_t least = (prompt.size() + longest - 1) / longest;
+  if (least < static_cast<size_t>(context)) return {};
+  return {Code::context_exceeded,
+          str("the context is ", context, " tokens and the prompt is ", prompt.size(),
+              " bytes, at least ", least, " tokens: shorten it"),
+          "prompt"};
+}
+
+Status cancelled() { return {Code::unavailable, "the client has left", ""}; }
+
 }  // namespace
 
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                                         const ChatInput& input) {
+                                         const ChatInput& input, const EncodeLimits& limits) {
   Result<std::string> prompt = chat.render(input);
   if (!prompt.ok()) return prompt.status();
+  if (Status s = check_length(tokenizer, *prompt, limits.context); !s.ok()) return s;
   std::vector<std::string> texts = chat.texts();
   for (const OrderedJson* part : {&input.messages, &input.tools, &input.documents, &input.kwargs})
     texts.push_back(part->dump());
@@ -167,15 +186,20 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatT
   std::optional<Marker> marker = Marker::absent_from(texts);
   if (!marker)
     return Status::invalid("expected fewer different private-use characters", "messages");
-  ChatEncoder encoder(tokenizer, chat, input, std::move(*prompt), std::move(*marker));
+  ChatEncoder encoder(tokenizer, chat, input, std::move(*prompt), std::move(*marker),
+                      limits.cancel);
   std::vector<int32_t> ids = encoder.encode();
+  if (limits.cancel.is_set()) return cancelled();
   if (tokenizer.adds_bos() && (ids.empty() || ids.front() != tokenizer.bos_id()))
     ids.insert(ids.begin(), *tokenizer.bos_id());
   return ids;
 }
 
-std::vector<int32_t> encode_text(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<int32_t> ids = tokenizer.encode(text);
+Result<std::vector<int32_t>> encode_text(const Tokenizer& tokenizer, std::string_view text,
+                                         const EncodeLimits& limits) {
+  if (Status s = check_length(tokenizer, text, limits.context); !s.ok()) return s;
+  std::vector<int32_t> ids = tokenizer.encode(valid_utf8(text), {}, limits.cancel);
+  if (limits.cancel.is_set()) return cancelled();
   if (tokenizer.adds_bos()) ids.insert(ids.begin(), *tokenizer.bos_id());
   return ids;
 }

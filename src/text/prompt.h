@@ -4,21 +4,31 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
+#include "base/cancel_flag.h"
 #include "base/status.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace mlxforge {
 
+// Whose prompt it is sets these. A prompt that is too long by its bytes alone, or that nobody wants
+// any more, is a failure.
+struct EncodeLimits {
+  int context = std::numeric_limits<int>::max();  // tokens; the prompt must leave room for one
+  const CancelFlag& cancel = kNeverCancelled;
+};
+
 // A chat. BOS stands there once: the template's, else the tokenizer's where it adds one.
 // The tokenizer is the one that the template was made with.
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
-                                         const ChatInput& input);
+                                         const ChatInput& input, const EncodeLimits& limits = {});
 
 // A plain prompt: all of it is text; BOS by the tokenizer's rule, no EOS.
-std::vector<int32_t> encode_text(const Tokenizer& tokenizer, std::string_view text);
+Result<std::vector<int32_t>> encode_text(const Tokenizer& tokenizer, std::string_view text,
+                                         const EncodeLimits& limits = {});
 
 }  // namespace mlxforge

@@ -291,26 +291,5 @@ TEST(Prompt, BosStandsOnce) {  // case 15
   }
 }
 
-TEST(Prompt, PlainTextGetsTheTokenizersBosAndNoOtherControlToken) {
-  const Tokenizer llama = from_json_fixture("llama3", {{"bos_token", "<|begin_of_text|>"}});
-  const Ids ids = encode_text(llama, "<|begin_of_text|>hi<|eot_id|>");
-  EXPECT_EQ(ids.front(), llama.bos_id());
-  EXPECT_EQ(count_specials(llama, ids), 1);
-  EXPECT_EQ(llama.decode(ids), "<|begin_of_text|>hi<|eot_id|>");
-  EXPECT_EQ(encode_text(llama, ""), Ids{*llama.bos_id()});
-  EXPECT_EQ(encode_text(from_json_fixture("smollm"), ""), Ids{});
-}
-
-TEST(Prompt, DeepInputIsRefused) {  // case 47
-  const Model m = smollm(template_source("hermes"));
-  for (const size_t depth : {3000, 200'000}) {
-    const std::string deep = std::string(depth, '[') + std::string(depth, ']');
-    ChatInput input = {.messages = user("x")};
-    input.tools = OrderedJson::parse(deep);
-    const auto ids = encode_chat(m.tokenizer, m.chat, input);
-    EXPECT_EQ(ids.status().code, Code::invalid_request);
-  }
-}
-
 }  // namespace
 }  // namespace mlxforge

@@ -67,13 +67,13 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
   return ids;
 }
 
-std::vector<int32_t> Tokenizer::encode(std::string_view text,
-                                       std::span<const SpecialSpan> specials) const {
+std::vector<int32_t> Tokenizer::encode(std::string_view text, std::span<const SpecialSpan> specials,
+                                       const CancelFlag& cancel) const {
   std::vector<rs::Span> spans;
   for (const SpecialSpan& span : specials)
     spans.push_back({span.begin, span.end, static_cast<uint32_t>(span.id)});
   const auto ids = checked("text", "encoding", [&] {
-    return impl_->rust->encode({text.data(), text.size()}, {spans.data(), spans.size()});
+    return impl_->rust->encode({text.data(), text.size()}, {spans.data(), spans.size()}, cancel);
   });
   return {ids.begin(), ids.end()};
 }
@@ -88,6 +88,7 @@ std::vector<SpecialSpan> Tokenizer::find_specials(std::string_view text) const {
 }
 
 int32_t Tokenizer::vocab_size() const { return impl_->vocab_size(); }
+size_t Tokenizer::longest_token() const { return impl_->table.longest; }
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   const int64_t id = impl_->rust->id_of(valid_utf8(token));
@@ -99,7 +100,8 @@ std::string Tokenizer::id_to_token(int32_t id) const {
 }
 
 std::string_view Tokenizer::token_bytes(int32_t id) const {
-  const auto& [bytes, ends, special, first_space] = impl_->table;
+  const auto& bytes = impl_->table.bytes;
+  const auto& ends = impl_->table.ends;
   if (id < 0 || id >= vocab_size()) return {};
   const size_t begin = id == 0 ? 0 : ends[id - 1];
   return {reinterpret_cast<const char*>(bytes.data()) + begin, ends[id] - begin};

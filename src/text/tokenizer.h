@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel_flag.h"
 #include "files/gguf.h"
 #include "files/json.h"
 #include "files/model_folder.h"
@@ -58,8 +59,11 @@ class Tokenizer {
 
   std::vector<int32_t> encode(std::string_view text, EncodeOptions options = {}) const;
   // `text` with exactly `specials` (ascending, not overlapping) as special tokens and everything
-  // between them as plain text. No BOS or EOS is added.
-  std::vector<int32_t> encode(std::string_view text, std::span<const SpecialSpan> specials) const;
+  // between them as plain text. No BOS or EOS is added. Once `cancel` is set the rest of the text
+  // is skipped, and the ids mean nothing. It is looked at between words; a tokenizer that does not
+  // split a text into words before it merges (SentencePiece) takes the text in one go.
+  std::vector<int32_t> encode(std::string_view text, std::span<const SpecialSpan> specials,
+                              const CancelFlag& cancel = kNeverCancelled) const;
   // The special tokens that encode(text, {.parse_special = true}) finds.
   std::vector<SpecialSpan> find_specials(std::string_view text) const;
   // One-shot decoding without special tokens; the same text that a Detokenizer streams.
@@ -67,6 +71,8 @@ class Tokenizer {
 
   // Highest id + 1, added tokens counted.
   int32_t vocab_size() const;
+  // The most bytes of a text that become one token; 0: any number.
+  size_t longest_token() const;
   std::optional<int32_t> token_to_id(std::string_view token) const;
   std::string id_to_token(int32_t id) const;  // as in the vocabulary ("Ġthe"); empty for no token
   // The bytes that a token stands for in text, half characters included; empty for no token.

@@ -110,8 +110,8 @@ impl Pipeline {
             "smollm" | "starcoder" | "refact" | "command-r" => {
                 plain(Sequence::new(vec![Digits::new(true).into(), gpt2.into()]).into())
             }
-            "llama-bpe" | "llama3" | "llama-v3" => Self { ignore_merges: true, ..plain(split_words("1,3")?) },
-            "qwen2" => Self { nfc: true, ..plain(split_words("1")?) },
+            "llama-bpe" | "llama3" | "llama-v3" => Self { ignore_merges: true, ..plain(split_words("{1,3}")?) },
+            "qwen2" => Self { nfc: true, ..plain(split_words("")?) },
             other => {
                 let got = if other.is_empty() { "none" } else { other };
                 return Err(format!(
@@ -125,18 +125,21 @@ impl Pipeline {
 }
 
 /// The pattern of cl100k and its descendants, which differ in how many digits stay together.
-fn split_words(digits: &str) -> Result<PreTokenizerWrapper> {
-    let pattern = [
+pub fn word_pattern(digits: &str) -> String {
+    [
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
         r"[^\r\n\p{L}\p{N}]?\p{L}+",
-        &format!(r"\p{{N}}{{{digits}}}"),
+        &format!(r"\p{{N}}{digits}"),
         r" ?[^\s\p{L}\p{N}]+[\r\n]*",
         r"\s*[\r\n]+",
         r"\s+(?!\S)",
         r"\s+",
     ]
-    .join("|");
-    let pattern = SplitPattern::Regex(pattern);
+    .join("|")
+}
+
+fn split_words(digits: &str) -> Result<PreTokenizerWrapper> {
+    let pattern = SplitPattern::Regex(word_pattern(digits));
     let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false)?;
     Ok(Sequence::new(vec![split.into(), ByteLevel::new(false, true, false).into()]).into())
 }

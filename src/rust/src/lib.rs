@@ -3,6 +3,7 @@
 
 mod gguf;
 mod json;
+mod lengths;
 mod template;
 mod token_bytes;
 mod tokenizer;
@@ -62,12 +63,21 @@ pub mod ffi {
         ends: Vec<u32>,
         special: Vec<bool>,
         first_space: FirstSpace,
+        byte_level: bool, // else SentencePiece-like
+        longest: usize,   // the most bytes of a text that become one token; 0: any number
     }
 
     /// What the post-processor puts around a text.
     struct Affixes {
         prefix: Vec<u32>,
         suffix: Vec<u32>,
+    }
+
+    unsafe extern "C++" {
+        include!("base/cancel_flag.h");
+        #[namespace = "mlxforge"]
+        type CancelFlag;
+        fn is_set(self: &CancelFlag) -> bool;
     }
 
     extern "Rust" {
@@ -79,7 +89,8 @@ pub mod ffi {
         fn token(self: &Tokenizer, id: u32) -> String; // empty: no such token
         fn id_of(self: &Tokenizer, token: &str) -> i64; // -1: no such token
         fn specials(self: &Tokenizer, text: &str) -> Result<Vec<Span>>;
-        fn encode(self: &Tokenizer, text: &str, specials: &[Span]) -> Result<Vec<u32>>;
+        /// Once `cancel` is set the rest of the text is skipped, and the ids mean nothing.
+        fn encode(self: &Tokenizer, text: &str, specials: &[Span], cancel: &CancelFlag) -> Result<Vec<u32>>;
 
         type Template;
         fn compile_template(source: &str) -> Result<Box<Template>>;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::ffi::{FirstSpace, TokenTable};
-use crate::Result;
+use crate::{lengths, Result};
 
 /// How a vocabulary entry turns into bytes: GPT-2's byte alphabet, or SentencePiece's text.
 struct Decoding {
@@ -25,6 +25,8 @@ pub fn table(tokenizer: &tokenizers::Tokenizer, special: &HashSet<u32>) -> Resul
         ends: Vec::with_capacity(size as usize),
         special: (0..size).map(|id| special.contains(&id)).collect(),
         first_space: decoding.first_space,
+        byte_level: decoding.byte_level,
+        longest: 0,
     };
     for id in 0..size {
         // An added token in its normalized form, as the decoder sees it.
@@ -32,6 +34,7 @@ pub fn table(tokenizer: &tokenizers::Tokenizer, special: &HashSet<u32>) -> Resul
         table.bytes.extend(decoding.bytes(token, &alphabet));
         table.ends.push(u32::try_from(table.bytes.len())?);
     }
+    table.longest = lengths::longest_token(tokenizer, &table)?;
     Ok(table)
 }
 

@@ -8,8 +8,12 @@ use tokenizers::{
     Token,
 };
 
-use crate::ffi::{Affixes, DeclaredToken, Span, TokenTable};
-use crate::{guard, token_bytes, Result};
+use crate::ffi::{Affixes, CancelFlag, DeclaredToken, Span, TokenTable};
+use crate::{guard, lengths, token_bytes, Result};
+
+/// A long text is encoded in parts of about this size, where it may be cut: a pre-tokenized text takes hundreds of times
+/// its bytes.
+const PART_BYTES: usize = 16 << 10;
 
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -18,6 +22,7 @@ pub struct Tokenizer {
     special_are_normalized: bool, // at least one: it is looked for in normalized text
     /// The pre-tokenizer of a text that does not begin the prompt: prepend_scheme "first" is "never".
     pre_tokenizer_later: Option<PreTokenizerWrapper>,
+    splits_before_spaces: bool,
 }
 
 impl Tokenizer {
@@ -32,7 +37,8 @@ impl Tokenizer {
         let special = specials().map(|(id, _)| *id).collect();
         let special_are_normalized = specials().any(|(_, token)| token.normalized);
         let pre_tokenizer_later = inner.get_pre_tokenizer().map(without_first).transpose()?;
-        Ok(Self { inner, finder, special, special_are_normalized, pre_tokenizer_later })
+        let splits_before_spaces = lengths::splits_before_spaces(&inner)?;
+        Ok(Self { inner, finder, special, special_are_normalized, pre_tokenizer_later, splits_before_spaces })
     }
 
     pub fn from_json(json: &str, declared: &[DeclaredToken]) -> Result<Self> {
@@ -87,34 +93,47 @@ impl Tokenizer {
         })
     }
 
-    pub fn encode(&self, text: &str, specials: &[Span]) -> Result<Vec<u32>> {
+    pub fn encode(&self, text: &str, specials: &[Span], cancel: &CancelFlag) -> Result<Vec<u32>> {
         guard(|| {
             let mut ids = Vec::with_capacity(text.len() / 3 + 8);
             let mut at = 0;
             for span in specials {
-                self.encode_plain(text, at, span.begin, &mut ids)?;
+                self.encode_plain(text, at, span.begin, cancel, &mut ids)?;
                 ids.push(span.id);
                 at = span.end;
             }
-            self.encode_plain(text, at, text.len(), &mut ids)?;
+            self.encode_plain(text, at, text.len(), cancel, &mut ids)?;
             Ok(ids)
         })
     }
 
     /// Appends the ids of text[begin..end], which holds no special token.
-    fn encode_plain(&self, text: &str, begin: usize, end: usize, ids: &mut Vec<u32>) -> Result<()> {
+    fn encode_plain(&self, text: &str, begin: usize, end: usize, cancel: &CancelFlag, ids: &mut Vec<u32>) -> Result<()> {
         let section = text.get(begin..end).ok_or("a special token's span cuts a character")?;
-        if section.is_empty() {
-            return Ok(());
+        let (mut first, mut rest) = (begin == 0, section);
+        while !rest.is_empty() && !cancel.is_set() {
+            let (part, after) = rest.split_at(self.part_end(rest));
+            self.encode_part(part, first, cancel, ids)?;
+            (first, rest) = (false, after);
         }
+        Ok(())
+    }
+
+    fn part_end(&self, text: &str) -> usize {
+        let may_cut = |at: &usize| text.as_bytes()[*at] == b' ' && !text[..*at].ends_with(char::is_whitespace);
+        let cut = self.splits_before_spaces.then(|| (PART_BYTES..text.len()).find(may_cut));
+        cut.flatten().unwrap_or(text.len())
+    }
+
+    fn encode_part(&self, part: &str, first: bool, cancel: &CancelFlag, ids: &mut Vec<u32>) -> Result<()> {
         let added = self.inner.get_added_vocabulary();
-        let mut pieces = added.extract_and_normalize(self.inner.get_normalizer(), section);
-        let first = self.inner.get_pre_tokenizer();
+        let mut pieces = added.extract_and_normalize(self.inner.get_normalizer(), part);
         let later = self.pre_tokenizer_later.as_ref();
-        if let Some(pre_tokenizer) = if begin == 0 { first } else { later } {
+        if let Some(pre_tokenizer) = if first { self.inner.get_pre_tokenizer() } else { later } {
             pre_tokenizer.pre_tokenize(&mut pieces)?;
         }
-        pieces.tokenize(|piece| self.tokenize_plain(piece.get()))?;
+        let tokens = |piece: &str| if cancel.is_set() { Ok(Vec::new()) } else { self.tokenize_plain(piece) };
+        pieces.tokenize(|piece| tokens(piece.get()))?;
         ids.extend(pieces.into_encoding(None, 0, OffsetType::None)?.get_ids());
         Ok(())
     }
