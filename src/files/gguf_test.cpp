@@ -1,35 +1,15 @@
 #include "files/gguf.h"
 
+#include "files/gguf_test_support.h"
 #include "files/mmap.h"
-#include "files/test_support.h"
 
 namespace mlxforge {
 namespace {
 
+using namespace gguf_pieces;
+
 constexpr uint64_t kHuge = uint64_t{1} << 60;
 
-// The pieces of a file, in the layout that gguf.cpp draws.
-std::string header(uint64_t n_tensors, uint64_t n_values, uint32_t version = 3) {
-  return "GGUF" + le(version) + le(n_tensors) + le(n_values);
-}
-std::string text(const std::string& s) { return le(uint64_t{s.size()}) + s; }
-std::string value(const std::string& key, GgufType type, const std::string& bytes) {
-  return text(key) + le(type) + bytes;
-}
-std::string array(const std::string& key, GgufType element, uint64_t count,
-                  const std::string& bytes) {
-  return value(key, GgufType::array, le(element) + le(count) + bytes);
-}
-std::string tensor(const std::string& name, const std::vector<uint64_t>& dims, uint32_t type,
-                   uint64_t offset) {
-  std::string out = text(name) + le(uint32_t(dims.size()));
-  for (const uint64_t dim : dims) out += le(dim);
-  return out + le(type) + le(offset);
-}
-std::string with_data(std::string head, size_t n_bytes) {
-  head.resize((head.size() + 31) / 32 * 32);
-  return head + std::string(n_bytes, 'd');
-}
 std::string one_tensor(const std::vector<uint64_t>& dims, uint32_t type, uint64_t offset = 0,
                        size_t data = 64) {
   return with_data(header(1, 0) + tensor("blk.0.w", dims, type, offset), data);
@@ -253,66 +233,6 @@ TEST(Gguf, AnyMultipleOf8Aligns) {
   file.resize((file.size() + 23) / 24 * 24);
   file += std::string(28, 'd');
   EXPECT_EQ(parse_error(file), "");
-}
-
-class Metadata : public testing::Test {
- protected:
-  std::string error_in(auto access) const {
-    return error_of([&] { access(gguf_.metadata); });
-  }
-  static void expect_says(const std::string& error, std::initializer_list<const char*> parts) {
-    EXPECT_TRUE(error.starts_with("[files] m.gguf: ")) << error;
-    for (const char* part : parts) EXPECT_NE(error.find(part), std::string::npos) << error;
-  }
-
-  const std::string file_ =
-      header(0, 9) + value("i", GgufType::i16, le(int16_t{-3})) +
-      value("u", GgufType::u64, le(~0ull)) + value("f", GgufType::f32, le(1.5f)) +
-      value("b", GgufType::boolean, "\x02") + value("s", GgufType::string, text("llama")) +
-      array("scores", GgufType::u8, 3, "abc") +
-      array("ints", GgufType::i64, 2, le(int64_t{7}) + le(int64_t{1} << 40)) +
-      array("none", GgufType::f32, 0, "") +
-      array("words", GgufType::string, 2, text("a") + text(""));
-  const Gguf gguf_ = parse_gguf(bytes_of(file_), "m.gguf");
-};
-
-TEST_F(Metadata, ConvertsOnlyWhatFits) {
-  const GgufMetadata& m = gguf_.metadata;
-  EXPECT_EQ(m.get<int32_t>("i"), -3);
-  EXPECT_EQ(m.get<uint64_t>("u"), ~0ull);
-  EXPECT_EQ(m.get<double>("f"), 1.5);
-  EXPECT_EQ(m.get<std::string_view>("s"), "llama");
-  EXPECT_EQ(m.get_or<float>("absent", 0.5f), 0.5f);
-  EXPECT_EQ(m.get_or<float>("f", 0.5f), 1.5f);
-  EXPECT_EQ(m.array<int64_t>("ints"), (std::vector<int64_t>{7, int64_t{1} << 40}));
-  EXPECT_TRUE(m.array<float>("none").empty());
-  EXPECT_EQ(m.array<std::string_view>("words"), (std::vector<std::string_view>{"a", ""}));
-  EXPECT_EQ(m.values().size(), 9);
-}
-
-TEST_F(Metadata, ErrorsNameTheKeyWhatWasExpectedAndWhatIsThere) {
-  using M = GgufMetadata;
-  expect_says(error_in([](const M& m) { m.get<uint32_t>("llama.block_count"); }),
-              {"u32", "\"llama.block_count\"", "no such key"});
-  expect_says(error_in([](const M& m) { m.array<float>("absent"); }),
-              {"array of f32", "\"absent\"", "no such key"});
-  expect_says(error_in([](const M& m) { m.get<uint32_t>("i"); }),
-              {"expected u32", "\"i\"", "got i16 -3"});
-  expect_says(error_in([](const M& m) { m.get<int64_t>("u"); }),
-              {"expected i64", "\"u\"", "got u64 18446744073709551615"});
-  expect_says(error_in([](const M& m) { m.get_or<int32_t>("f", 1); }),
-              {"expected i32", "\"f\"", "got f32 1.5"});
-  expect_says(error_in([](const M& m) { m.get<float>("i"); }), {"expected f32", "got i16"});
-  expect_says(error_in([](const M& m) { m.get<bool>("b"); }),
-              {"expected bool", "\"b\"", "got bool 2"});
-  expect_says(error_in([](const M& m) { m.get<float>("s"); }), {"got string \"llama\""});
-  expect_says(error_in([](const M& m) { m.get<uint32_t>("ints"); }), {"got array of 2 x i64"});
-  expect_says(error_in([](const M& m) { m.array<float>("scores"); }),
-              {"array of f32", "\"scores\"", "got array of 3 x u8"});
-  expect_says(error_in([](const M& m) { m.array<int32_t>("ints"); }),
-              {"array of i32", "\"ints\"", "element 1"});
-  expect_says(error_in([](const M& m) { m.array<std::string_view>("s"); }),
-              {"array of string", "got string"});
 }
 
 }  // namespace

@@ -17,10 +17,10 @@ constexpr char kIndexName[] = "model.safetensors.index.json";
 // tensor name -> the shard that the index says it is in
 using WeightMap = std::map<std::string, std::string>;
 
-std::string display_name(const fs::path& path, ModelKind kind, bool is_folder) {
+std::string display_name(const fs::path& path) {
   fs::path full = fs::absolute(path).lexically_normal();
   if (!full.has_filename()) full = full.parent_path();  // "dir/" normalises to itself
-  const fs::path name = kind == ModelKind::gguf && !is_folder ? full.stem() : full.filename();
+  const fs::path name = fs::is_directory(full) ? full.filename() : full.stem();
   return name.empty() ? "model" : name.string();
 }
 
@@ -144,7 +144,6 @@ void open_gguf(ModelFiles& model, const fs::path& path) {
   if (gguf.metadata.get_or<uint32_t>("split.count", 1) > 1)
     fail("files", path.string(),
          ": expected a whole model, got one part of a split GGUF; merge the parts first");
-  model.kind = ModelKind::gguf;
   model.gguf = std::move(gguf.metadata);
   model.weights.add(std::move(file), std::move(gguf.tensors));
 }
@@ -210,16 +209,15 @@ ModelFiles open_model(const fs::path& path) {
   const auto type = fs::status(path, error).type();
   if (type == fs::file_type::not_found) fail_missing(path);
   if (error) fail("files", "cannot open ", path.string(), ": ", error.message());
-  const bool is_folder = type == fs::file_type::directory;
   ModelFiles model;
   model.path = path;
-  if (is_folder)
+  if (type == fs::file_type::directory)
     open_folder(model, path);
   else if (path.extension() == ".gguf")
     open_gguf(model, path);
   else
     fail("files", "expected a model folder or a .gguf file, got ", path.string());
-  model.name = display_name(path, model.kind, is_folder);
+  model.name = display_name(path);
   return model;
 }
 

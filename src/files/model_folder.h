@@ -48,15 +48,12 @@ class WeightFiles {
   std::map<std::string, Place, std::less<>> by_name_;
 };
 
-enum class ModelKind { safetensors, gguf };
-
 struct ModelFiles {
   std::string name;            // the folder's name, or the .gguf file's stem
   std::filesystem::path path;  // as given
-  ModelKind kind = ModelKind::safetensors;
   WeightFiles weights;
 
-  // kind safetensors: the folder's JSON files, each an object, null when absent (never config).
+  // Of safetensors: the folder's JSON files, each an object, null when absent (never config).
   Json config;
   Json generation_config;
   Json tokenizer_config;
@@ -64,7 +61,7 @@ struct ModelFiles {
   std::filesystem::path tokenizer_json;      // empty when absent; large, so map it when needed
   std::optional<std::string> chat_template;  // the text of chat_template.jinja
 
-  // kind gguf: views into weights' mapping.
+  // Of a GGUF, and only there: views into weights' mapping.
   std::optional<GgufMetadata> gguf;
 
   bool has_tokenizer() const {
