@@ -81,9 +81,9 @@ FIELDS = [
     ("stop_token_ids", [-1]), ("stop_token_ids", "x"), ("stop_token_ids", [4294967301]), ("ignore_eos", "x"), ("stream_options", 5), ("stream_options", {"include_usage": "x"}),
     ("logit_bias", {"999999999": 5}), ("logit_bias", {"-1": 5}), ("logit_bias", {"abc": 1}), ("logit_bias", {"5": 1e9}), ("logit_bias", [5]),
     ("presence_penalty", 2.5), ("frequency_penalty", -2.5), ("repetition_penalty", 0), ("typical_p", 1.5), ("xtc_probability", 2),
-    ("dry_multiplier", -1), ("dry_sequence_breakers", "x"),
+    ("dry_multiplier", -1), ("dry_sequence_breakers", "x"), ("n", 0), ("n", 1000), ("logprobs", 1), ("top_logprobs", 5), ("top_logprobs", -1),
     # features to come: never ignored
-    ("n", 0), ("n", 3), ("n", 1000), ("logprobs", True), ("top_logprobs", 5), ("top_logprobs", -1), ("tools", [{}]),
+    ("tools", [{}]),
     ("tool_choice", "required"), ("response_format", {"type": "json_object"}), ("guided_regex", "a+"),
 ]  # fmt: skip
 

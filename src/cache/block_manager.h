@@ -31,17 +31,23 @@ class BlockManager {
   int blocks_total() const { return pools_.front().n_total(); }
   int blocks_used() const { return pools_.front().n_used(); }
   int capacity() const { return blocks_total() * kBlockTokens; }  // tokens
-  // Whether n tokens fit when the sequence is alone, and whether they fit now.
+  // Whether n tokens fit when the sequence is alone, and whether it can have room for them now.
   bool could_hold(int n_tokens) const { return n_tokens <= capacity(); }
-  bool can_hold(int n_tokens) const;
+  bool can_grow(const BlockTables& seq, int n_tokens) const;
 
   // Makes room for positions 0..n_tokens-1; false, and nothing changed, when blocks ran out.
   bool grow(BlockTables& seq, int n_tokens);
+  // Lets `to`, which holds none, begin with the blocks of positions 0..n_tokens-1 of `from`, which
+  // are only read from then on; false, and nothing changed, when `from` has given back one that a
+  // query at n_tokens sees. REQUIRES whole blocks.
+  bool share(const BlockTables& from, int n_tokens, BlockTables& to);
   // Gives back the blocks that no query at position >= n_computed can see.
   void release_behind_window(BlockTables& seq, int n_computed);
   void release(BlockTables& seq);
 
  private:
+  int first_block_seen(size_t group, int position) const;
+
   std::vector<CacheGroup> groups_;
   std::vector<BlockPool> pools_;  // one per group
 };

@@ -56,8 +56,9 @@ TEST(BlockManager, GrowIsAllOrNothing) {
   EXPECT_EQ(a.tables[0], (std::vector<BlockId>{0, 1}));
   EXPECT_FALSE(manager.grow(b, 33));
   EXPECT_EQ(manager.blocks_used(), 2);
-  EXPECT_TRUE(manager.can_hold(32));
-  EXPECT_FALSE(manager.can_hold(33));
+  EXPECT_TRUE(manager.can_grow(b, 32));
+  EXPECT_FALSE(manager.can_grow(b, 33));
+  EXPECT_TRUE(manager.can_grow(a, 96));
   ASSERT_TRUE(manager.grow(b, 1));
   manager.release(a);
   manager.release(b);
@@ -82,6 +83,40 @@ TEST(BlockManager, WindowGroupGivesBackWhatNoQuerySees) {
   }
   EXPECT_EQ(manager.blocks_used(), 10);
   manager.release(seq);
+  EXPECT_EQ(manager.blocks_used(), 0);
+}
+
+TEST(BlockManager, SharedBlocksAreFreedByTheLastHolder) {
+  BlockManager manager({{.block_bytes = 1}, {.block_bytes = 1, .window = 8}}, 12);  // 6 each
+  BlockTables a, b, c;
+  ASSERT_TRUE(manager.grow(a, 100));
+  ASSERT_TRUE(manager.share(a, 64, b));
+  EXPECT_EQ(manager.blocks_used(), 4);
+  ASSERT_TRUE(manager.grow(b, 90));
+  EXPECT_EQ(manager.blocks_used(), 5);
+  for (int g = 0; g < 2; ++g) {
+    EXPECT_TRUE(std::equal(a.tables[g].begin(), a.tables[g].begin() + 2, b.tables[g].begin()));
+    EXPECT_NE(a.tables[g][2], b.tables[g][2]);
+  }
+  manager.release(a);
+  EXPECT_EQ(manager.blocks_used(), 3);
+  manager.release(b);
+  EXPECT_EQ(manager.blocks_used(), 0);
+  EXPECT_TRUE(manager.can_grow(c, 6 * kBlockTokens));
+}
+
+// A window group that has moved on cannot give what a query at the share's end sees.
+TEST(BlockManager, WhatIsBehindTheWindowCannotBeShared) {
+  BlockManager manager({{.block_bytes = 1}, {.block_bytes = 1, .window = 8}}, 20);
+  BlockTables a, b;
+  ASSERT_TRUE(manager.grow(a, 130));
+  manager.release_behind_window(a, 71);   // sees 64 and later: blocks 0 and 1 are gone
+  EXPECT_FALSE(manager.share(a, 64, b));  // a query at 64 sees 57
+  EXPECT_TRUE(b.tables.empty());
+  EXPECT_TRUE(manager.share(a, 96, b));
+  EXPECT_EQ(b.tables[1], (std::vector<BlockId>{kNoBlock, kNoBlock, 2}));
+  manager.release(a);
+  manager.release(b);
   EXPECT_EQ(manager.blocks_used(), 0);
 }
 

@@ -1,6 +1,8 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "base/log.h"
 
@@ -43,6 +45,20 @@ EngineSetup within_vocabulary(EngineSetup setup, int vocab) {
   return setup;
 }
 
+StepEvent cancelled(const Sequence& seq, bool last) {
+  return {.id = seq.id,
+          .choice = seq.choice(),
+          .finish = FinishReason::cancelled,
+          .timings = timings_of(seq, false),
+          .last = last};
+}
+
+bool is_nan(const TokenLogprobs& scored) { return std::isnan(scored.token.logprob); }
+
+Status engine_failed(const char* what) {
+  return {.code = Code::internal, .message = str("the engine failed: ", what), .param = ""};
+}
+
 }  // namespace
 
 Engine::Engine(std::unique_ptr<Decoder> decoder, Exec exec, EngineSetup setup)
@@ -65,13 +81,17 @@ void Engine::submit(RequestId id, Request request, TimePoint submitted) {
 }
 
 std::vector<StepEvent> Engine::cancel(RequestId id) {
-  auto seq = scheduler_.remove(id);
+  const auto seq = scheduler_.remove_any(id);
   if (!seq) return {};
-  return {{.id = id,
-           .tokens = {},
-           .finish = FinishReason::cancelled,
-           .error = {},
-           .timings = timings_of(*seq, false)}};
+  while (scheduler_.remove_any(id)) {
+  }
+  return {cancelled(*seq, true)};
+}
+
+std::vector<StepEvent> Engine::cancel_choice(RequestId id, uint32_t choice) {
+  const auto seq = scheduler_.remove(id, choice);
+  if (!seq) return {};
+  return {cancelled(*seq, !scheduler_.has(id))};
 }
 
 std::vector<StepEvent> Engine::step() {
@@ -82,7 +102,7 @@ std::vector<StepEvent> Engine::step() {
 
 // A throw fails only the sequence it belongs to: each runs again alone, which gives the same bits.
 // Where the fault took the cache along, the step's sequences fail and all others start over.
-std::vector<SampledToken> Engine::run(const Batch& batch) try {
+std::vector<RowResult> Engine::run(const Batch& batch) try {
   if (before_run_) before_run_(batch);
   auto logits = runner_.forward(batch);
   return runner_.sample(logits, batch, options_.stop_ids);
@@ -91,45 +111,75 @@ std::vector<SampledToken> Engine::run(const Batch& batch) try {
   const bool cache_lost = runner_.recover();
   if (cache_lost) scheduler_.preempt_all();
   if (batch.size() > 1 && !cache_lost) return run_each_alone(batch);
-  const SampledToken failed{
-      .id = -1,
-      .error = {
-          .code = Code::internal, .message = str("the engine failed: ", e.what()), .param = ""}};
-  return std::vector<SampledToken>(batch.size(), failed);
+  RowResult failed;
+  failed.token.error = engine_failed(e.what());
+  return std::vector<RowResult>(batch.size(), failed);
 }
 
-std::vector<SampledToken> Engine::run_each_alone(const Batch& batch) {
-  std::vector<SampledToken> sampled;
-  for (const auto& row : batch) sampled.push_back(run({row}).front());
-  return sampled;
+std::vector<RowResult> Engine::run_each_alone(const Batch& batch) {
+  std::vector<RowResult> results;
+  for (const auto& row : batch) results.push_back(std::move(run({row}).front()));
+  return results;
 }
 
-std::vector<StepEvent> Engine::commit(const Batch& batch,
-                                      const std::vector<SampledToken>& sampled) {
+std::vector<StepEvent> Engine::commit(const Batch& batch, std::vector<RowResult> results) {
   std::vector<StepEvent> events;
   for (size_t i = 0; i < batch.size(); ++i) {
-    Sequence& seq = *batch[i].seq;
-    if (!sampled[i].error.ok()) {
-      events.push_back(finish(seq, FinishReason::error, sampled[i].error));
-      continue;
-    }
-    const bool samples = batch[i].samples();
-    seq.n_computed += batch[i].n;
-    blocks_.release_behind_window(seq.blocks, seq.n_computed);
-    if (samples) events.push_back(accept(seq, sampled[i].id));
+    StepEvent event = commit_row(batch[i], std::move(results[i]));
+    const bool says_something = event.finish != FinishReason::none || !event.tokens.empty() ||
+                                !event.prompt_logprobs.empty();
+    if (says_something) events.push_back(std::move(event));
   }
   return events;
 }
 
-StepEvent Engine::accept(Sequence& seq, int32_t token) {
+StepEvent Engine::commit_row(const ScheduledRow& row, RowResult result) {
+  Sequence& seq = *row.seq;
+  StepEvent event{.id = seq.id, .choice = seq.choice()};
+  event.error = std::move(result.token.error);
+  if (std::ranges::any_of(result.prompt_logprobs, is_nan))
+    event.error = {Code::internal, "the model produced NaN logits for this request", ""};
+  if (!event.error.ok()) {
+    finish(seq, FinishReason::error, event);
+    return event;
+  }
+  const bool samples = row.samples();
+  seq.n_scored += row.n_scores();
+  seq.n_computed += row.n;
+  event.prompt_logprobs = std::move(result.prompt_logprobs);
+  if (samples && seq.request.n > 1) start_other_choices(seq);
+  // Choices to come want the last whole block of the prompt, and what its queries see.
+  if (seq.request.n == 1) blocks_.release_behind_window(seq.blocks, seq.n_computed);
+  if (samples) accept(seq, std::move(result.token), event);
+  if (!samples && seq.n_pending() == 0) finish(seq, FinishReason::length, event);  // max_tokens 0
+  return event;
+}
+
+void Engine::start_other_choices(Sequence& first) {
+  std::vector<std::unique_ptr<Sequence>> others;
+  const int n = std::exchange(first.request.n, 1);
+  for (int i = 1; i < n; ++i) {
+    auto seq = std::make_unique<Sequence>();
+    seq->id = first.id;
+    seq->request = first.request;
+    seq->request.prompt_logprobs = -1;
+    seq->request.sampling.choice = first.choice() + i;
+    seq->tokens = first.request.prompt;
+    seq->submitted = first.submitted;
+    others.push_back(std::move(seq));
+  }
+  scheduler_.add_choices(std::move(others));
+}
+
+void Engine::accept(Sequence& seq, SampledToken token, StepEvent& event) {
   if (seq.first_token == TimePoint{}) seq.first_token = Clock::now();
-  if (is_stop(seq, token)) return finish(seq, FinishReason::stop, {});
-  seq.tokens.push_back(token);
+  if (seq.request.logprobs >= 0) event.logprobs.push_back(std::move(token.logprobs));
+  if (is_stop(seq, token.id)) return finish(seq, FinishReason::stop, event);
+  event.tokens = {token.id};
+  seq.tokens.push_back(token.id);
   const int limit = std::min(options_.max_ctx, blocks_.capacity());
   const bool full = seq.n_generated() >= seq.request.max_tokens || seq.n_tokens() >= limit;
-  StepEvent event = full ? finish(seq, FinishReason::length, {}) : StepEvent{.id = seq.id};
-  event.tokens = {token};
-  return event;
+  if (full) finish(seq, FinishReason::length, event);
 }
 
 bool Engine::is_stop(const Sequence& seq, int32_t token) const {
@@ -137,14 +187,11 @@ bool Engine::is_stop(const Sequence& seq, int32_t token) const {
          (!seq.request.ignore_eos && contains(options_.stop_ids, token));
 }
 
-StepEvent Engine::finish(Sequence& seq, FinishReason reason, Status error) {
-  StepEvent event{.id = seq.id,
-                  .tokens = {},
-                  .finish = reason,
-                  .error = std::move(error),
-                  .timings = timings_of(seq, reason == FinishReason::stop)};
-  scheduler_.remove(seq.id);  // frees seq
-  return event;
+void Engine::finish(Sequence& seq, FinishReason reason, StepEvent& event) {
+  event.finish = reason;
+  event.timings = timings_of(seq, reason == FinishReason::stop);
+  scheduler_.remove(seq.id, seq.choice());  // frees seq
+  event.last = !scheduler_.has(event.id);
 }
 
 ServiceStats Engine::stats() const {

@@ -28,8 +28,9 @@ class Engine {
 
   // REQUIRES that limits() admit the request.
   void submit(RequestId id, Request request, TimePoint submitted);
-  // The event that says so, unless the id is unknown.
+  // The event that says so, unless there is nothing to cancel.
   std::vector<StepEvent> cancel(RequestId id);
+  std::vector<StepEvent> cancel_choice(RequestId id, uint32_t choice);
   // Runs one batch and says what came of it; throws only when the engine is beyond repair.
   std::vector<StepEvent> step();
 
@@ -47,12 +48,14 @@ class Engine {
   std::unique_ptr<Scoring> score(std::vector<int32_t> ids, int chunk);
 
  private:
-  std::vector<SampledToken> run(const Batch& batch);
-  std::vector<SampledToken> run_each_alone(const Batch& batch);
-  std::vector<StepEvent> commit(const Batch& batch, const std::vector<SampledToken>& sampled);
-  StepEvent accept(Sequence& seq, int32_t token);
+  std::vector<RowResult> run(const Batch& batch);
+  std::vector<RowResult> run_each_alone(const Batch& batch);
+  std::vector<StepEvent> commit(const Batch& batch, std::vector<RowResult> results);
+  StepEvent commit_row(const ScheduledRow& row, RowResult result);
+  void start_other_choices(Sequence& first);
+  void accept(Sequence& seq, SampledToken token, StepEvent& event);
   bool is_stop(const Sequence& seq, int32_t token) const;
-  StepEvent finish(Sequence& seq, FinishReason reason, Status error);
+  void finish(Sequence& seq, FinishReason reason, StepEvent& event);
 
   EngineSetup options_;
   Exec exec_;

@@ -1,6 +1,7 @@
 #include "engine/runner.h"
 
 #include <numeric>
+#include <utility>
 
 #include "kernels/eval.h"
 
@@ -42,7 +43,10 @@ Step Runner::make_step(const Batch& batch) const {
     const auto first = row.seq->tokens.begin() + row.seq->n_computed;
     tokens.insert(tokens.end(), first, first + row.n);
     for (int i = 0; i < row.n; ++i) positions.push_back(row.seq->n_computed + i);
-    if (row.samples()) logit_rows.push_back(static_cast<int32_t>(tokens.size()) - 1);
+    const int q_start = static_cast<int>(tokens.size()) - row.n;
+    const int first_scoring = q_start + row.seq->n_scored - 1 - row.seq->n_computed;
+    for (int i = 0; i < row.n_scores(); ++i) logit_rows.push_back(first_scoring + i);
+    if (row.samples()) logit_rows.push_back(q_start + row.n - 1);
     for (size_t g = 0; g < groups.size(); ++g) {
       add_sequence(groups[g], row.seq->blocks.tables[g], *row.seq, row.n);
     }
@@ -69,22 +73,35 @@ mx::array Runner::score(const ScheduledRow& row) {
   return run(step);
 }
 
-std::vector<SampledToken> Runner::sample(mx::array& logits, const Batch& batch,
-                                         const std::vector<int32_t>& model_stop_ids) {
-  const size_t vocab = logits.shape(1);
-  std::vector<SampledToken> sampled(batch.size());
-  std::vector<SampleRow> rows;
+std::vector<RowResult> Runner::sample(mx::array& logits, const Batch& batch,
+                                      const std::vector<int32_t>& model_stop_ids) {
+  std::vector<RowResult> results(batch.size());
+  if (logits.size() == 0) return results;  // and no memory behind it
+  std::vector<SampleRow> sampled;
+  std::vector<ScoreRow> scored;
+  float* next = logits.data<float>();
+  const auto take_row = [&] {
+    return std::span(std::exchange(next, next + logits.shape(1)), logits.shape(1));
+  };
   for (size_t i = 0; i < batch.size(); ++i) {
-    if (!batch[i].samples()) continue;
     const Sequence& seq = *batch[i].seq;
-    rows.push_back({.logits = {logits.data<float>() + rows.size() * vocab, vocab},
-                    .params = &seq.request.sampling,
-                    .history = {seq.tokens, static_cast<size_t>(seq.n_prompt())},
-                    .banned = banned_ids(seq, model_stop_ids),
-                    .result = &sampled[i]});
+    results[i].prompt_logprobs.resize(batch[i].n_scores());
+    for (int k = 0; k < batch[i].n_scores(); ++k)
+      scored.push_back({.logits = take_row(),
+                        .id = seq.tokens[seq.n_scored + k],
+                        .n_logprobs = seq.request.prompt_logprobs,
+                        .result = &results[i].prompt_logprobs[k]});
+    if (!batch[i].samples()) continue;
+    sampled.push_back({.logits = take_row(),
+                       .params = &seq.request.sampling,
+                       .history = {seq.tokens, static_cast<size_t>(seq.n_prompt())},
+                       .banned = banned_ids(seq, model_stop_ids),
+                       .n_logprobs = seq.request.logprobs,
+                       .result = &results[i].token});
   }
-  sampler_.sample(rows);
-  return sampled;
+  sampler_.score(scored);
+  sampler_.sample(sampled);
+  return results;
 }
 
 bool Runner::recover() {

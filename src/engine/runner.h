@@ -16,16 +16,24 @@
 
 namespace mlxforge {
 
+// What a step found out for a scheduled sequence. The token is empty (id -1, no error) where none
+// was sampled.
+struct RowResult {
+  SampledToken token;
+  std::vector<TokenLogprobs> prompt_logprobs;  // of its next prompt tokens, where they are wanted
+};
+
 class Runner {
  public:
   // All must outlive the runner. Sampled ids stay below n_valid.
   Runner(Decoder& decoder, const Exec& exec, const BlockManager& blocks, int n_valid);
 
-  // Logits (R, vocab) f32 of the last row of every scheduled sequence that samples, in order.
+  // Logits (R, vocab) f32: of every scheduled sequence, in order, the rows that score its prompt,
+  // then the last row if it samples.
   mx::array forward(const Batch& batch);
-  // One result per scheduled sequence, empty (id -1, no error) for those that do not sample.
-  std::vector<SampledToken> sample(mx::array& logits, const Batch& batch,
-                                   const std::vector<int32_t>& model_stop_ids);
+  // One result per scheduled sequence.
+  std::vector<RowResult> sample(mx::array& logits, const Batch& batch,
+                                const std::vector<int32_t>& model_stop_ids);
 
   // Logits (n, vocab) of every row of one sequence's next n tokens: scoring, not generation.
   mx::array score(const ScheduledRow& row);

@@ -5,6 +5,13 @@
 #include "base/check.h"
 
 namespace mlxforge {
+namespace {
+
+// A row of logits is as wide as the vocabulary, so a step has no more rows than these for the
+// sequences that score their prompts.
+constexpr int kScoredRows = 128;
+
+}  // namespace
 
 Scheduler::Scheduler(SchedulerLimits limits, BlockManager& blocks)
     : limits_(limits), blocks_(blocks) {
@@ -26,17 +33,43 @@ Batch Scheduler::schedule() {
   return batch;
 }
 
+void Scheduler::add_choices(std::vector<std::unique_ptr<Sequence>> choices) {
+  waiting_.insert(waiting_.begin(), std::make_move_iterator(choices.begin()),
+                  std::make_move_iterator(choices.end()));
+  admit();
+}
+
 void Scheduler::admit() {
   while (!waiting_.empty() && n_running() < limits_.max_batch) {
     Sequence& next = *waiting_.front();
-    // All its tokens and one more block, so that it does not preempt somebody at once.
-    const int wanted = std::min(next.n_tokens() + kBlockTokens, blocks_.capacity());
-    if (!blocks_.can_hold(wanted)) return;
-    check(blocks_.grow(next.blocks, next.n_tokens()), "no room for an admitted sequence");
+    if (!give_blocks(next)) return;
     if (next.n_generated() == 0) next.admitted = Clock::now();
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }
+}
+
+// False, and it holds none, when there is no room. A waiting sequence never holds blocks, so those
+// that run can always be served.
+bool Scheduler::give_blocks(Sequence& seq) {
+  share_prompt(seq);
+  // All its tokens and one more block, so that it does not preempt somebody at once.
+  const int wanted = std::min(seq.n_tokens() + kBlockTokens, blocks_.capacity());
+  if (blocks_.can_grow(seq.blocks, wanted)) return blocks_.grow(seq.blocks, seq.n_tokens());
+  blocks_.release(seq.blocks);
+  seq.n_computed = 0;
+  return false;
+}
+
+// The blocks of the prompt, all but its last token, that another choice of the request has
+// computed.
+void Scheduler::share_prompt(Sequence& seq) {
+  const int n = (seq.n_prompt() - 1) / kBlockTokens * kBlockTokens;
+  const auto shares = [&](const auto& other) {
+    return other->id == seq.id && other->n_computed >= n &&
+           blocks_.share(other->blocks, n, seq.blocks);
+  };
+  if (n > 0 && std::ranges::any_of(running_, shares)) seq.n_computed = n;
 }
 
 void Scheduler::preempt_youngest() {
@@ -81,17 +114,30 @@ void Scheduler::schedule_prefills(Batch& batch) {
                            ? 0
                            : std::min((*shortest)->n_pending(), std::max(1, budget / 4));
   budget -= reserved;
+  int scored_budget = kScoredRows;
   for (Sequence* seq : prefills) {
     const int extra = seq == *shortest ? reserved : 0;
-    const int n = std::min(seq->n_pending(), budget + extra);
+    int n = std::min(seq->n_pending(), budget + extra);
+    if (seq->n_unscored() > 0) {
+      n = std::min(n, scored_budget);
+      scored_budget -= std::max(0, n);
+    }
     if (n > 0) batch.push_back({seq, n});
     budget -= std::max(0, n - extra);
   }
 }
 
-std::unique_ptr<Sequence> Scheduler::remove(RequestId id) {
+std::unique_ptr<Sequence> Scheduler::remove(RequestId id, uint32_t choice) {
+  return remove_if([&](const Sequence& seq) { return seq.id == id && seq.choice() == choice; });
+}
+
+std::unique_ptr<Sequence> Scheduler::remove_any(RequestId id) {
+  return remove_if([&](const Sequence& seq) { return seq.id == id; });
+}
+
+std::unique_ptr<Sequence> Scheduler::remove_if(const std::function<bool(const Sequence&)>& wanted) {
   const auto take = [&](auto& queue) -> std::unique_ptr<Sequence> {
-    const auto it = std::ranges::find(queue, id, [](const auto& seq) { return seq->id; });
+    const auto it = std::ranges::find_if(queue, [&](const auto& seq) { return wanted(*seq); });
     if (it == queue.end()) return nullptr;
     auto seq = std::move(*it);
     queue.erase(it);
@@ -101,6 +147,11 @@ std::unique_ptr<Sequence> Scheduler::remove(RequestId id) {
   if (!seq) seq = take(waiting_);
   if (seq) blocks_.release(seq->blocks);
   return seq;
+}
+
+bool Scheduler::has(RequestId id) const {
+  const auto is_it = [&](const auto& seq) { return seq->id == id; };
+  return std::ranges::any_of(running_, is_it) || std::ranges::any_of(waiting_, is_it);
 }
 
 }  // namespace mlxforge

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -25,10 +26,16 @@ class Scheduler {
   Scheduler(SchedulerLimits limits, BlockManager& blocks);
 
   void add(std::unique_ptr<Sequence> seq);  // REQUIRES blocks.could_hold(prompt + 1)
+  // More choices of a request that runs and has its prompt computed: they are next, and those for
+  // whom there is room start at once with the prompt's whole blocks shared.
+  void add_choices(std::vector<std::unique_ptr<Sequence>> choices);
   // Every decoding sequence's token, then prompt chunks. Empty when nothing runs.
   Batch schedule();
-  // The sequence leaves, its blocks are free. Null for an unknown id.
-  std::unique_ptr<Sequence> remove(RequestId id);
+  // The sequence leaves, its blocks are free. Null for an unknown one.
+  std::unique_ptr<Sequence> remove(RequestId id, uint32_t choice);
+  // The same for any choice of the request.
+  std::unique_ptr<Sequence> remove_any(RequestId id);
+  bool has(RequestId id) const;
   // All running sequences lose their blocks and wait again, in order: their cache is gone.
   void preempt_all();
 
@@ -41,6 +48,9 @@ class Scheduler {
   using Queue = std::deque<std::unique_ptr<Sequence>>;
 
   void admit();
+  bool give_blocks(Sequence& seq);
+  void share_prompt(Sequence& seq);
+  std::unique_ptr<Sequence> remove_if(const std::function<bool(const Sequence&)>& wanted);
   bool make_room(Sequence& seq, int n_tokens);
   void preempt_youngest();
   void schedule_decodes(Batch& batch);

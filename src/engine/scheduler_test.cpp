@@ -13,6 +13,7 @@ std::unique_ptr<Sequence> sequence(RequestId id, int n_prompt) {
   auto seq = std::make_unique<Sequence>();
   seq->id = id;
   seq->request.prompt.assign(n_prompt, 1);
+  seq->request.max_tokens = 1000;
   seq->tokens = seq->request.prompt;
   return seq;
 }
@@ -43,7 +44,7 @@ TEST(Scheduler, AdmitsInOrderWhilePromptAndOneBlockFit) {
   ASSERT_EQ(batch.size(), 1u);
   EXPECT_EQ(tokens_of(batch, 1), 64);
   EXPECT_EQ(scheduler.n_waiting(), 2);
-  EXPECT_EQ(scheduler.remove(1)->id, 1u);
+  EXPECT_EQ(scheduler.remove(1, 0)->id, 1u);
   const Batch next = scheduler.schedule();
   EXPECT_EQ(tokens_of(next, 2), 63);
   EXPECT_EQ(tokens_of(next, 3), 1);
@@ -103,7 +104,7 @@ TEST(Scheduler, TheYoungestIsPreemptedWhenBlocksRunOut) {
   EXPECT_EQ(batch[0].seq->id, 1u);
   EXPECT_EQ(scheduler.n_waiting(), 1);
   EXPECT_EQ(blocks.blocks_used(), 3);
-  scheduler.remove(1);
+  scheduler.remove(1, 0);
   const Batch resumed = scheduler.schedule();
   EXPECT_EQ(tokens_of(resumed, 2), 64);  // prompt and answer again, as one prompt
 }

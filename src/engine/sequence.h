@@ -1,6 +1,7 @@
-// One request on its way through the engine: plain state, owned by the Scheduler.
+// One choice of a request on its way through the engine: plain state, owned by the Scheduler.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -12,18 +13,22 @@ namespace mlxforge {
 
 struct Sequence {
   RequestId id = 0;
-  Request request;
+  Request request;              // its n: of the first choice until the others exist, else 1
   std::vector<int32_t> tokens;  // the prompt, then what was generated
   int n_computed = 0;           // tokens whose keys and values are in the cache
+  int n_scored = 1;  // prompt tokens whose log-probabilities are known; the first has none
   BlockTables blocks;
 
   TimePoint submitted, admitted, first_token;
 
   int n_tokens() const { return static_cast<int>(tokens.size()); }
+  uint32_t choice() const { return request.sampling.choice; }
   int n_prompt() const { return static_cast<int>(request.prompt.size()); }
   int n_generated() const { return n_tokens() - n_prompt(); }
   int n_pending() const { return n_tokens() - n_computed; }  // 1 when decoding
   bool decoding() const { return n_generated() > 0 && n_pending() == 1; }
+  // The prompt tokens that are still to be scored.
+  int n_unscored() const { return request.prompt_logprobs < 0 ? 0 : n_prompt() - n_scored; }
 };
 
 // A sequence's part of a step: its tokens n_computed .. n_computed + n - 1.
@@ -31,7 +36,13 @@ struct ScheduledRow {
   Sequence* seq = nullptr;
   int n = 0;
   // Only the row of the last token that is known so far is sampled.
-  bool samples() const { return n == seq->n_pending(); }
+  bool samples() const { return n == seq->n_pending() && seq->request.max_tokens > 0; }
+  // The logits of position i score prompt token i + 1: from seq->n_scored on, as far as this step
+  // goes.
+  int n_scores() const {
+    const int end = std::min(seq->n_computed + n, seq->n_prompt() - 1);
+    return seq->n_unscored() > 0 ? std::max(0, end - (seq->n_scored - 1)) : 0;
+  }
 };
 
 using Batch = std::vector<ScheduledRow>;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sampling/logprobs.h"
 #include "sampling/params.h"
 
 namespace mlxforge {
@@ -22,10 +23,18 @@ using RequestId = uint64_t;
 struct Request {
   std::vector<int32_t> prompt;  // token ids, each below the model's vocabulary; not empty
   SamplingParams sampling;
-  int max_tokens = 0;             // at least 1; clamped to the context
+  // Clamped to the context; 0: nothing is sampled, the prompt is only computed.
+  int max_tokens = 0;
   int min_tokens = 0;             // stop ids cannot be sampled before this many tokens
   std::vector<int32_t> stop_ids;  // beyond the model's own stop set
   bool ignore_eos = false;        // the model's stop set is then ordinary tokens
+  // Answers to the same prompt, which is computed once. Choice i draws its own random numbers, and
+  // is what the same request gives alone with sampling.choice = i.
+  int n = 1;
+  // How many likeliest tokens to name beside each token generated, or of the prompt; -1: none, and
+  // no log-probabilities at all.
+  int logprobs = -1;
+  int prompt_logprobs = -1;
 };
 
 enum class FinishReason { none, stop, length, cancelled, error };
@@ -41,13 +50,20 @@ struct Timings {
   double ttft_ms = 0;
 };
 
-// What one step did for one request. A stop token ends the request and is not among the tokens.
+// What one step did for one choice of a request. A stop token ends the choice and is not among the
+// tokens.
 struct StepEvent {
   RequestId id = 0;
+  uint32_t choice = 0;
   std::vector<int32_t> tokens;
+  std::vector<TokenLogprobs> logprobs;  // if asked for: of each token, and of the stop token
+  std::vector<TokenLogprobs>
+      prompt_logprobs;  // if asked for: of the prompt's tokens from the
+                        // second on, in order; with choice 0, before its tokens
   FinishReason finish = FinishReason::none;
-  Status error;     // when finish is error
-  Timings timings;  // when finish is not none
+  Status error;       // when finish is error
+  Timings timings;    // when finish is not none
+  bool last = false;  // nothing more comes for this request
 };
 
 using StepSink = std::function<void(std::vector<StepEvent>)>;
@@ -69,9 +85,10 @@ class EngineService {
   // Accepts the request, or says at once why it can never run (context, KV budget, token id) or not
   // now (queue full).
   virtual Result<RequestId> submit(Request request) = 0;
-  // Takes effect within one step; its blocks are then free. Unknown ids are ignored. The last event
-  // says `cancelled`.
-  virtual void cancel(RequestId id) = 0;
+  // Takes effect within one step; its blocks are then free. Unknown ids and choices are ignored.
+  // The last event says `cancelled`.
+  virtual void cancel(RequestId id) = 0;                          // every choice
+  virtual void cancel_choice(RequestId id, uint32_t choice) = 0;  // the others go on
   virtual ServiceStats stats() const = 0;
 };
 

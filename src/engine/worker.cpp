@@ -78,10 +78,18 @@ Result<RequestId> Worker::submit(Request request) {
 }
 
 void Worker::cancel(RequestId id) {
+  enqueue_for(id, [id](Engine& engine) { return engine.cancel(id); });
+}
+
+void Worker::cancel_choice(RequestId id, uint32_t choice) {
+  enqueue_for(id, [=](Engine& engine) { return engine.cancel_choice(id, choice); });
+}
+
+void Worker::enqueue_for(RequestId id, std::function<std::vector<StepEvent>(Engine&)> run) {
   {
     std::lock_guard lock(mutex_);
     if (!live_.contains(id)) return;
-    commands_.push_back({.run = [id](Engine& engine) { return engine.cancel(id); }});
+    commands_.push_back({.run = std::move(run)});
   }
   wake_.notify_one();
 }
@@ -140,7 +148,8 @@ void Worker::serve(Engine& engine) {
     if (stopping()) return;
     std::vector<StepEvent> events;
     const auto append = [&](std::vector<StepEvent> more) {
-      events.insert(events.end(), more.begin(), more.end());
+      events.insert(events.end(), std::make_move_iterator(more.begin()),
+                    std::make_move_iterator(more.end()));
     };
     for (auto& command : commands) append(command.run(engine));
     append(engine.step());
@@ -174,7 +183,7 @@ void Worker::deliver(std::vector<StepEvent> events) {
   {
     std::lock_guard lock(mutex_);
     for (const auto& event : events) {
-      if (event.finish != FinishReason::none) live_.erase(event.id);
+      if (event.last) live_.erase(event.id);
     }
   }
   sink_(std::move(events));
@@ -189,10 +198,9 @@ void Worker::fail_all(const std::string& why) {
     commands_.clear();
     for (const RequestId id : live_) {
       events.push_back({.id = id,
-                        .tokens = {},
                         .finish = FinishReason::error,
                         .error = {Code::internal, str("the engine has stopped: ", why), ""},
-                        .timings = {}});
+                        .last = true});
     }
   }
   deliver(std::move(events));

@@ -34,6 +34,7 @@ class Worker : public EngineService {
 
   Result<RequestId> submit(Request request) override;
   void cancel(RequestId id) override;
+  void cancel_choice(RequestId id, uint32_t choice) override;
   ServiceStats stats() const override;
 
   // Runs f on the worker thread between steps and waits for it; rethrows what it threw, and throws
@@ -46,6 +47,7 @@ class Worker : public EngineService {
     bool submits = false;
   };
 
+  void enqueue_for(RequestId id, std::function<std::vector<StepEvent>(Engine&)> run);
   void main(const Load& load);
   void serve(Engine& engine);
   std::deque<Command> next_commands(const Engine& engine);

@@ -1,13 +1,14 @@
 #include "sampling/sampler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace mlxforge {
 namespace {
 
 SampledToken failed(const char* why) {
-  return {.id = -1, .error = {.code = Code::internal, .message = why, .param = ""}};
+  return {.error = {.code = Code::internal, .message = why, .param = ""}};
 }
 
 }  // namespace
@@ -27,7 +28,29 @@ void Sampler::sample(std::span<const SampleRow> rows) {
   });
 }
 
+void Sampler::score(std::span<const ScoreRow> rows) {
+  std::atomic<bool> failed = false;
+  pool_.run(static_cast<int>(rows.size()), [&](int i, int) noexcept {
+    const ScoreRow& row = rows[i];
+    try {
+      *row.result = token_logprobs(row.logits, n_valid_, row.id, row.n_logprobs);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+  });
+  if (failed) throw std::bad_alloc();
+}
+
 SampledToken Sampler::sample_one(const SampleRow& row, Scratch& scratch) const {
+  if (row.n_logprobs < 0) return choose(row, scratch);
+  scratch.raw.assign(row.logits.begin(), row.logits.end());
+  SampledToken token = choose(row, scratch);
+  if (token.error.ok())
+    token.logprobs = token_logprobs(scratch.raw, n_valid_, token.id, row.n_logprobs);
+  return token;
+}
+
+SampledToken Sampler::choose(const SampleRow& row, Scratch& scratch) const {
   const auto& p = *row.params;
   const std::span<float> logits = row.logits.first(n_valid_);
   process_logits(logits, p, row.history, scratch.processors);
@@ -43,10 +66,9 @@ SampledToken Sampler::sample_one(const SampleRow& row, Scratch& scratch) const {
                        .xtc_probability = p.xtc_probability,
                        .xtc_threshold = p.xtc_threshold},
                       {.seed = p.seed, .choice = p.choice, .output = output}, scratch.candidates);
-  if (error == cpu::SampleError::none) return {.id = id, .error = {}};
+  if (error == cpu::SampleError::none) return {.id = id};
   if (!row.banned.empty() && std::ranges::max(logits) == -std::numeric_limits<float>::infinity())
-    return {.id = -1,
-            .error = Status::invalid(
+    return {.error = Status::invalid(
                 "'min_tokens' forbids the stop tokens, which are all there are", "min_tokens")};
   return failed(error == cpu::SampleError::nan
                     ? "the model produced NaN logits for this request"

@@ -9,13 +9,15 @@
 #include "base/threads.h"
 #include "kernels/cpu/sample.h"
 #include "sampling/logit_processors.h"
+#include "sampling/logprobs.h"
 #include "sampling/params.h"
 
 namespace mlxforge {
 
 struct SampledToken {
   int32_t id = -1;
-  Status error;  // not ok when the row has no usable logits
+  Status error;            // not ok when the row has no usable logits
+  TokenLogprobs logprobs;  // when the row asked for them
 };
 
 struct SampleRow {
@@ -23,7 +25,16 @@ struct SampleRow {
   const SamplingParams* params = nullptr;
   TokenHistory history;
   std::vector<int32_t> banned;  // ids in [0, vocab) that may not be sampled now
+  int n_logprobs = -1;          // how many likeliest to name beside the chosen one; -1: nothing
   SampledToken* result = nullptr;
+};
+
+// A row whose next token is known.
+struct ScoreRow {
+  std::span<const float> logits;  // (vocab)
+  int32_t id = 0;
+  int n_logprobs = 0;
+  TokenLogprobs* result = nullptr;
 };
 
 class Sampler {
@@ -32,13 +43,16 @@ class Sampler {
   Sampler(int n_valid, ThreadPool& pool);
 
   void sample(std::span<const SampleRow> rows);
+  void score(std::span<const ScoreRow> rows);
 
  private:
   // Of one thread.
   struct Scratch {
     cpu::SampleScratch candidates;
     ProcessorScratch processors;
+    std::vector<float> raw;  // the row before processors
   };
+  SampledToken choose(const SampleRow& row, Scratch& scratch) const;
   SampledToken sample_one(const SampleRow& row, Scratch& scratch) const;
 
   int n_valid_;

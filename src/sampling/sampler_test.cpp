@@ -54,8 +54,11 @@ class SamplerTest : public ::testing::Test {
     std::vector<SampleRow> rows;
     for (size_t i = 0; i < wishes.size(); ++i) {
       Wish& wish = wishes[i];
-      rows.push_back(
-          {wish.logits, &wish.params, {histories[i], Wish::kPrompt}, wish.banned, &results[i]});
+      rows.push_back({.logits = wish.logits,
+                      .params = &wish.params,
+                      .history = {histories[i], Wish::kPrompt},
+                      .banned = wish.banned,
+                      .result = &results[i]});
     }
     sampler.sample(rows);
     return results;
@@ -198,7 +201,35 @@ TEST_F(SamplerTest, BanningEveryTokenIsTheRequestsFault) {
   EXPECT_EQ(results[1].error.code, Code::internal);
 }
 
-TEST_F(SamplerTest, NoRowsIsNoWork) { sampler.sample({}); }
+// Of the raw logits, whatever processors, bans and temperature do to them.
+TEST_F(SamplerTest, LogprobsAreThoseOfTheRawLogits) {
+  const auto raw = random_logits(6);
+  auto logits = raw;
+  const SamplingParams params{.temperature = 2,
+                              .seed = 3,
+                              .logit_bias = {{7, 100}},
+                              .penalties = {.repetition = 3},
+                              .dry = {.multiplier = 1}};
+  const std::vector<int32_t> history = {7, 7, 9, 7, 7};
+  SampledToken result;
+  sampler.sample(std::vector<SampleRow>{{.logits = logits,
+                                         .params = &params,
+                                         .history = {history, 2},
+                                         .banned = {best(raw)},
+                                         .n_logprobs = 5,
+                                         .result = &result}});
+  EXPECT_EQ(result.id, 7);
+  const TokenLogprobs expected = token_logprobs(raw, kValid, 7, 5);
+  EXPECT_EQ(result.logprobs.token.id, 7);
+  EXPECT_EQ(result.logprobs.token.logprob, expected.token.logprob);
+  EXPECT_EQ(result.logprobs.top[0].id, best(raw));
+  EXPECT_EQ(result.logprobs.top[4].logprob, expected.top[4].logprob);
+}
+
+TEST_F(SamplerTest, NoRowsIsNoWork) {
+  sampler.sample({});
+  sampler.score({});
+}
 
 }  // namespace
 }  // namespace mlxforge

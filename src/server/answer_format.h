@@ -2,12 +2,46 @@
 // request, used by one thread at a time. Implemented in api/.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/service.h"
 
 namespace mlxforge {
+
+// A token as an answer shows it beside its log-probability.
+struct ShownToken {
+  int32_t id = -1;
+  std::string name;              // its bytes in the vocabulary; also of special tokens
+  std::string bytes;             // what it adds to the text
+  std::optional<float> logprob;  // the first token of a prompt has none
+};
+
+struct ScoredToken {
+  ShownToken token;
+  int rank = 0;  // 1: the likeliest
+  std::vector<ShownToken> top;
+  size_t text_offset = 0;  // characters of the text before it
+};
+
+// Part of an answer, or all of it.
+struct Piece {
+  std::string text;
+  std::vector<ScoredToken> tokens;  // where log-probabilities are wanted
+
+  bool empty() const { return text.empty() && tokens.empty(); }
+  void append(Piece next);
+};
+
+// One of the answers to a prompt, when it has ended without an error.
+struct Answer {
+  Piece piece;
+  bool hit_limit = false;  // ended by max_tokens or the context, else by a stop
+  const std::vector<ScoredToken>* prompt = nullptr;  // where its log-probabilities are wanted
+};
 
 struct Usage {
   int prompt_tokens = 0;
@@ -15,9 +49,7 @@ struct Usage {
   int cached_tokens = 0;      // of the prompt
 };
 
-// What is known when an answer has ended without an error.
-struct Outcome {
-  bool hit_limit = false;  // ended by max_tokens or the context, else by a stop
+struct Totals {
   Usage usage;
   Timings timings;
 };
@@ -26,13 +58,14 @@ class AnswerFormat {
  public:
   virtual ~AnswerFormat() = default;
 
-  // Bytes of SSE, in this order: first, text any number of times, last.
-  virtual std::string first() = 0;
-  virtual std::string text(std::string_view piece) = 0;
-  virtual std::string last(const Outcome& outcome) = 0;
+  // Bytes of SSE. Of each choice, by its index: first, piece any number of times, end; choices
+  // interleave. The end of the last one comes with the totals.
+  virtual std::string first(size_t index) = 0;
+  virtual std::string piece(size_t index, const Piece& piece) = 0;
+  virtual std::string end(size_t index, bool hit_limit, const Totals* totals) = 0;
 
-  // The JSON body of an answer that was not streamed.
-  virtual std::string whole(std::string_view text, const Outcome& outcome) = 0;
+  // The JSON body of an answer that was not streamed; choices in the order of their index.
+  virtual std::string whole(std::span<const Answer> answers, const Totals& totals) = 0;
 };
 
 }  // namespace mlxforge

@@ -32,10 +32,11 @@ HttpReply sse_head(const Generation& generation) {
 }
 
 asio::awaitable<void> drive(Generation& generation, Ticket& ticket, ResponseWriter& out) {
-  bool cancelled = false;
   while (!generation.done()) {
-    std::string events = generation.push(co_await ticket.take());
-    if (generation.wants_cancel() && !std::exchange(cancelled, true)) ticket.cancel();
+    std::string events;
+    for (const auto& [request, event] : co_await ticket.take())
+      events += generation.push(request, event);
+    for (const auto& [request, choice] : generation.take_ended()) ticket.cancel(request, choice);
     if (!events.empty()) co_await out.write(std::move(events));
   }
 }
@@ -47,7 +48,7 @@ asio::awaitable<void> send_reply(HttpReply reply, ResponseWriter& out, AccessLog
 
 asio::awaitable<void> generate(const ExchangeContext& context, Generation& generation,
                                ResponseWriter& out, AccessLog& log) {
-  auto ticket = context.hub.submit(*generation.engine, std::move(generation.request),
+  auto ticket = context.hub.submit(*generation.engine, std::move(generation.requests),
                                    co_await asio::this_coro::executor);
   if (!ticket.ok()) co_return co_await send_reply(error_reply(ticket.status()), out, log);
   log.generation(&generation);

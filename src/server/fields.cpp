@@ -27,14 +27,14 @@ constexpr TypeRule kTypes[] = {
     {"any value", [](const OrderedJson&) { return true; }},
 };
 
-Status check_type(const Field& field, const OrderedJson& value) {
+Status check_type(const FieldRule& field, const OrderedJson& value) {
   const TypeRule& rule = kTypes[static_cast<int>(field.type)];
   if (rule.holds(value)) return {};
   return Status::invalid(str("'", field.name, "' must be ", rule.name, ", got ",
                              value.is_number() ? value.dump() : value.type_name()));
 }
 
-Status check_range(const Field& field, const OrderedJson& value) {
+Status check_range(const FieldRule& field, const OrderedJson& value) {
   if (!value.is_number() || field.type == FieldType::any) return {};
   const double real = value.get<double>();
   if (real >= field.min && real <= field.max) return {};
@@ -43,41 +43,18 @@ Status check_range(const Field& field, const OrderedJson& value) {
   return Status::invalid(str("'", field.name, "' must be ", rule, ", got ", value.dump()));
 }
 
-Status check_only(const Field& field, const OrderedJson& value) {
+Status check_only(const FieldRule& field, const OrderedJson& value) {
   if (!field.only || value == OrderedJson::parse(field.only)) return {};
   const bool never = OrderedJson::parse(field.only).is_null();
   return Status::invalid(str("'", field.name, "' is not supported yet; leave it out",
                              never ? "" : " or send ", never ? "" : field.only));
 }
 
-Status read_value(const Field& field, OrderedJson& value, GenerationParams& params) {
-  if (value.is_null()) return {};
-  for (const auto check : {check_type, check_range, check_only})
-    if (Status status = check(field, value); !status.ok()) return status;
-  return field.set ? field.set(value, params) : Status{};
-}
-
-const Field* find(FieldTables tables, std::string_view name) {
-  for (const auto table : tables)
-    for (const Field& field : table)
-      if (field.name == name) return &field;
-  return nullptr;
-}
-
 }  // namespace
 
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params) {
-  for (auto& [name, value] : body.items()) {
-    const Field* field = find(tables, name);
-    if (!field) {
-      params.unknown.push_back(name);
-      continue;
-    }
-    if (Status status = read_value(*field, value, params); !status.ok()) {
-      status.param = field->name;
-      return status;
-    }
-  }
+Status check_value(const FieldRule& rule, const OrderedJson& value) {
+  for (const auto check : {check_type, check_range, check_only})
+    if (Status status = check(rule, value); !status.ok()) return status;
   return {};
 }
 

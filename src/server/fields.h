@@ -1,41 +1,22 @@
-// The fields of a request as a table: one line each with its type, its range and what it sets.
-// Reading a body is a walk over its keys; every endpoint thereby treats null (the default), wrong
-// types, ranges and unknown names in the same way.
+// The fields of a request as a table: one line each with its type, its range and what it sets in
+// the endpoint's parameters. Reading a body is a walk over its keys; every endpoint thereby treats
+// null (the default), wrong types, ranges and unknown names in the same way.
 #pragma once
 
 #include <initializer_list>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "engine/service.h"
 #include "server/json.h"
 
 namespace mlxforge {
 
-// What a request for text asks for, as parsed. Absent optionals mean the model's defaults.
-struct GenerationParams {
+// What the parameters of every endpoint begin with.
+struct RequestParams {
   std::string model;
-  bool stream = false;
-  bool include_usage = false;
-
-  std::optional<double> temperature, top_p, min_p;
-  std::optional<int> top_k;
-  std::optional<uint64_t> seed;
-
-  std::optional<int> max_tokens, max_completion_tokens;
-  SamplingParams sampling;  // sampling_fields.h; the rest is filled in by engine_request
-  std::optional<std::vector<std::string>> dry_breakers;
-  int min_tokens = 0;
-  std::vector<std::string> stop;
-  std::vector<int32_t> stop_ids;
-  bool ignore_eos = false;
-
-  OrderedJson input;  // messages or prompt; its endpoint checks it
-
   std::vector<std::string> unknown;  // names that no table knows: ignored, and reported
 };
 
@@ -43,28 +24,55 @@ enum class FieldType { boolean, integer, number, string, array, object, any };
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-struct Field {
+struct FieldRule {
+  const char* name;
+  FieldType type;
+  double min, max;
+  const char* only;
+};
+
+template <class Params>
+struct FieldOf {
   const char* name;
   FieldType type;
   // May move from `value`, which is of the type and in range. Null: accepted, has no effect on the
   // answer.
-  Status (*set)(OrderedJson& value, GenerationParams& params) = nullptr;
+  Status (*set)(OrderedJson& value, Params& params) = nullptr;
   double min = -kUnbounded;  // of integers and numbers, both ends allowed
   double max = kUnbounded;
   // The one value (as JSON) that may be sent; "null": none. For features that do not exist yet.
   const char* only = nullptr;
+
+  FieldRule rule() const { return {name, type, min, max, only}; }
 };
 
-// A feature to come: `only` asks for nothing and passes, any other value is refused.
-constexpr Field later(const char* name, FieldType type, const char* only, double min = -kUnbounded,
-                      double max = kUnbounded) {
-  return {.name = name, .type = type, .min = min, .max = max, .only = only};
-}
+template <class Params>
+using FieldTablesOf = std::initializer_list<std::span<const FieldOf<Params>>>;
 
-using FieldTables = std::initializer_list<std::span<const Field>>;
+// Whether `value` is of the field's type, in its range and supported.
+Status check_value(const FieldRule& rule, const OrderedJson& value);
 
 // Reads `body` (an object) into `params`. The first failure ends it; its param is the field's name.
-Status read_fields(OrderedJson& body, FieldTables tables, GenerationParams& params);
+template <class Params>
+Status read_fields(OrderedJson& body, FieldTablesOf<Params> tables, Params& params) {
+  const auto find = [&](std::string_view name) -> const FieldOf<Params>* {
+    for (const auto table : tables)
+      for (const auto& field : table)
+        if (field.name == name) return &field;
+    return nullptr;
+  };
+  for (auto& [name, value] : body.items()) {
+    const auto* field = find(name);
+    if (!field) params.unknown.push_back(name);
+    if (!field || value.is_null()) continue;
+    Status status = check_value(field->rule(), value);
+    if (status.ok() && field->set) status = field->set(value, params);
+    if (status.ok()) continue;
+    status.param = field->name;
+    return status;
+  }
+  return {};
+}
 
 // Appends the ids in `list`; one that is no integer from 0 to 2^31 - 1 is an error that shows it.
 Status read_token_ids(const OrderedJson& list, const char* param, std::vector<int32_t>& ids);
@@ -80,6 +88,34 @@ T to_integer(const OrderedJson& value) {
   if (real >= static_cast<double>(std::numeric_limits<T>::max()))
     return std::numeric_limits<T>::max();
   return value.is_number_integer() ? static_cast<T>(value.get<int64_t>()) : static_cast<T>(real);
+}
+
+// Setters of fields that are one member of the parameters.
+template <auto member, class Params>
+Status set_boolean(OrderedJson& value, Params& params) {
+  params.*member = value.get<bool>();
+  return {};
+}
+template <auto member, class Params>
+Status set_integer(OrderedJson& value, Params& params) {
+  params.*member = to_integer<int>(value);
+  return {};
+}
+template <auto member, class Params>
+Status set_number(OrderedJson& value, Params& params) {
+  params.*member = value.get<double>();
+  return {};
+}
+template <auto member, class Params>
+Status set_string(OrderedJson& value, Params& params) {
+  params.*member = std::move(value.get_ref<std::string&>());
+  return {};
+}
+// Checked by the endpoint.
+template <auto member, class Params>
+Status set_json(OrderedJson& value, Params& params) {
+  params.*member = std::move(value);
+  return {};
 }
 
 }  // namespace mlxforge

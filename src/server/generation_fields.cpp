@@ -10,6 +10,8 @@ namespace mlxforge {
 namespace {
 
 constexpr size_t kMaxStops = 4;
+constexpr int kMaxChoices = 128;         // to a prompt
+constexpr size_t kMaxAllChoices = 1024;  // to all prompts of a request
 // Colder than this, logits over temperature leave only the greatest.
 constexpr double kGreedyBelow = 1e-3;
 constexpr int kWholeContext = std::numeric_limits<int>::max();
@@ -57,30 +59,10 @@ Status set_seed(OrderedJson& value, Params& params) {
   return {};
 }
 
-template <auto member>
-Status set_integer(OrderedJson& value, Params& params) {
-  params.*member = to_integer<int>(value);
-  return {};
-}
-template <auto member>
-Status set_number(OrderedJson& value, Params& params) {
-  params.*member = value.get<double>();
-  return {};
-}
-template <auto member>
-Status set_boolean(OrderedJson& value, Params& params) {
-  params.*member = value.get<bool>();
-  return {};
-}
-Status set_model(OrderedJson& value, Params& params) {
-  params.model = std::move(value.get_ref<std::string&>());
-  return {};
-}
-
 using enum FieldType;
 
 constexpr Field kFields[] = {
-    {"model", string, set_model},
+    {"model", string, set_string<&Params::model>},
     {"stream", boolean, set_boolean<&Params::stream>},
     {"stream_options", object, set_stream_options},
     {"temperature", number, set_number<&Params::temperature>, 0, kUnbounded},
@@ -88,13 +70,15 @@ constexpr Field kFields[] = {
     {"top_k", integer, set_integer<&Params::top_k>, -1, kUnbounded},
     {"min_p", number, set_number<&Params::min_p>, 0, 1},
     {"seed", integer, set_seed},
-    {"max_tokens", integer, set_integer<&Params::max_tokens>, 1, kUnbounded},
-    {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 1,
+    {"max_tokens", integer, set_integer<&Params::max_tokens>, 0, kUnbounded},
+    {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 0,
      kUnbounded},  // wins over max_tokens
     {"min_tokens", integer, set_integer<&Params::min_tokens>, 0, kUnbounded},
     {"stop", any, set_stop},
     {"stop_token_ids", array, set_stop_ids},
     {"ignore_eos", boolean, set_boolean<&Params::ignore_eos>},
+    {"n", integer, set_integer<&Params::n>, 1, kMaxChoices},
+    {"prompt_logprobs", integer, set_integer<&Params::prompt_logprobs>, 0, kMaxLogprobs},
     // Accepted: they say who asks, not what.
     {"user", string},
     {"metadata", object},
@@ -103,8 +87,6 @@ constexpr Field kFields[] = {
     {"safety_identifier", string},
     {"prompt_cache_key", string},
     // Features to come.
-    later("n", integer, "1", 1, 128),
-    later("prompt_logprobs", integer, "null"),
     later("response_format", object, R"({"type":"text"})"),
     later("structured_outputs", object, "{}"),
     later("guided_json", any, "null"),
@@ -164,26 +146,94 @@ Status check_model(const std::string& name, const ModelContext& model) {
           "model"};
 }
 
-Result<Request> engine_request(GenerationParams& params, std::vector<int32_t> prompt,
-                               const ModelContext& model) {
-  if (prompt.empty()) return Status::invalid("the prompt must not be empty", "prompt");
+namespace {
+
+// The limit on tokens and whether it makes sense beside the other fields.
+Result<int> token_limit(const Params& params) {
+  const char* name = params.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+  const int limit =
+      params.max_completion_tokens.value_or(params.max_tokens.value_or(kWholeContext));
+  if (limit == 0 && !params.echo)
+    return Status::invalid(
+        str("'", name, "' must be at least 1; only completions with 'echo' take 0"), name);
+  if (limit == 0 && params.n > 1)
+    return Status::invalid("'n' must be 1 where no token is asked for", "n");
+  if (params.min_tokens > limit)
+    return Status::invalid(
+        str("'min_tokens' (", params.min_tokens, ") is greater than the limit of ", limit),
+        "min_tokens");
+  return limit;
+}
+
+Status check_choices(const Params& params, size_t n_prompts) {
+  const int best_of = params.best_of.value_or(params.n);
+  if (best_of < params.n)
+    return Status::invalid(str("'best_of' (", best_of, ") must be at least 'n' (", params.n, ")"),
+                           "best_of");
+  if (best_of > params.n && params.stream)
+    return Status::invalid("with 'best_of' greater than 'n' the answer cannot be streamed",
+                           "best_of");
+  if (n_prompts * best_of > kMaxAllChoices)
+    return Status::invalid(str("a request may have at most ", kMaxAllChoices, " choices, got ",
+                               n_prompts, " prompts with ", best_of, " each"),
+                           n_prompts > 1 ? "prompt" : "n");
+  return {};
+}
+
+Status check_prompt_logprobs(const Params& params) {
+  if (!params.prompt_logprobs) return {};
+  if (params.stream)
+    return Status::invalid("'prompt_logprobs' cannot be streamed", "prompt_logprobs");
+  if (params.echo && params.logprobs && *params.logprobs != *params.prompt_logprobs)
+    return Status::invalid("with 'echo', 'prompt_logprobs' must equal 'logprobs'",
+                           "prompt_logprobs");
+  return {};
+}
+
+// The request to the engine, but for the prompt.
+Result<Request> common_request(Params& params, const ModelContext& model) {
   if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok())
     return status;
-  if (Status status = check_ids(prompt, model.vocab_size, "prompt"); !status.ok()) return status;
-  const int max_tokens =
-      params.max_completion_tokens.value_or(params.max_tokens.value_or(kWholeContext));
-  if (params.min_tokens > max_tokens)
-    return Status::invalid(
-        str("'min_tokens' (", params.min_tokens, ") is greater than the limit of ", max_tokens),
-        "min_tokens");
+  const Result<int> limit = token_limit(params);
+  if (!limit.ok()) return limit.status();
   fill_sampling(params, model);
   if (Status status = finish_sampling(params, model); !status.ok()) return status;
-  return Request{.prompt = std::move(prompt),
-                 .sampling = params.sampling,
-                 .max_tokens = max_tokens,
+  const int n = params.best_of.value_or(params.n);
+  const bool ranked = n > params.n;
+  return Request{.sampling = params.sampling,
+                 .max_tokens = limit.value(),
                  .min_tokens = params.min_tokens,
                  .stop_ids = params.stop_ids,
-                 .ignore_eos = params.ignore_eos};
+                 .ignore_eos = params.ignore_eos,
+                 .n = n,
+                 .logprobs = params.logprobs.value_or(ranked ? 0 : -1),
+                 .prompt_logprobs = params.prompt_logprobs.value_or(
+                     params.echo ? params.logprobs.value_or(-1) : -1)};
+}
+
+}  // namespace
+
+Result<GenerationPlan> plan_generation(Params& params, const Prompts& prompts,
+                                       const ModelContext& model) {
+  if (Status status = check_choices(params, prompts.size()); !status.ok()) return status;
+  if (Status status = check_prompt_logprobs(params); !status.ok()) return status;
+  const Result<Request> common = common_request(params, model);
+  if (!common.ok()) return common.status();
+  GenerationPlan plan{.stops = std::move(params.stop),
+                      .n = params.n,
+                      .echo = params.echo,
+                      .prompt_logprobs = params.prompt_logprobs.has_value(),
+                      .streaming = params.stream};
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    if (prompts[i].empty()) return Status::invalid("the prompt must not be empty", "prompt");
+    if (Status status = check_ids(prompts[i], model.vocab_size, "prompt"); !status.ok())
+      return status;
+    Request request = common.value();
+    request.prompt = prompts[i];
+    if (!params.seed) request.sampling.seed += i;  // equal prompts, different answers
+    plan.requests.push_back(std::move(request));
+  }
+  return plan;
 }
 
 }  // namespace mlxforge

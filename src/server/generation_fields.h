@@ -3,11 +3,15 @@
 
 #include <span>
 
-#include "engine/service.h"
-#include "server/fields.h"
+#include "server/generation.h"
+#include "server/generation_params.h"
 #include "server/model_context.h"
 
 namespace mlxforge {
+
+using Prompts = std::vector<std::vector<int32_t>>;  // token ids
+
+inline constexpr int kMaxLogprobs = 20;
 
 std::span<const Field> generation_fields();
 
@@ -18,9 +22,9 @@ GenerationParams default_params(const ModelContext& model);
 // no name at all.
 Status check_model(const std::string& name, const ModelContext& model);
 
-// The engine's request for this prompt: defaults filled in, ids and limits checked against the
-// model.
-Result<Request> engine_request(GenerationParams& params, std::vector<int32_t> prompt,
-                               const ModelContext& model);
+// What to ask of the engine for these prompts: defaults filled in, ids and limits checked against
+// the model.
+Result<GenerationPlan> plan_generation(GenerationParams& params, const Prompts& prompts,
+                                       const ModelContext& model);
 
 }  // namespace mlxforge

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "server/api/openai_format.h"
+#include "server/testing/sse_events.h"
 #include "server/testing/test_model.h"
 
 namespace mlxforge {
@@ -27,31 +28,17 @@ struct Setup {
 
 Generation make(Setup setup) {
   static const auto model = test_model(nullptr);
-  Request request;
-  request.prompt = {1, 2, 3};
-  return Generation(std::move(request), TokenStream(model, setup.stops),
-                    std::make_unique<OpenAiFormat>(setup.shape, model->id, setup.include_usage),
-                    setup.streaming);
-}
-
-// The events of an SSE body, framing checked; "[DONE]" as a string.
-std::vector<OrderedJson> events_of(const std::string& body) {
-  std::vector<OrderedJson> out;
-  for (size_t at = 0; at < body.size();) {
-    const size_t end = body.find("\n\n", at);
-    const std::string line = body.substr(at, end - at);
-    EXPECT_EQ(line.substr(0, 6), "data: ");
-    EXPECT_EQ(line.find('\n'), std::string::npos);
-    out.push_back(line == "data: [DONE]" ? OrderedJson("[DONE]")
-                                         : OrderedJson::parse(line.substr(6)));
-    at = end + 2;
-  }
-  return out;
+  GenerationPlan plan{
+      .requests = {{.prompt = {1, 2, 3}}}, .stops = setup.stops, .streaming = setup.streaming};
+  return Generation(
+      model, std::move(plan),
+      std::make_unique<OpenAiFormat>(
+          setup.shape, OpenAiOptions{.model = model->id, .include_usage = setup.include_usage}));
 }
 
 std::string run(Generation& generation, const std::vector<StepEvent>& events) {
   std::string out;
-  for (const StepEvent& e : events) out += generation.push(e);
+  for (const StepEvent& e : events) out += generation.push(0, e);
   return out;
 }
 
@@ -82,11 +69,9 @@ TEST(Generation, ChatStreamIsFramedAsOpenAiFramesIt) {
       for (const std::string answer : {"", "hello"}) {
         Generation generation = make({.include_usage = include_usage});
         std::string sse;
-        for (const char c : answer) sse += generation.push(event({&c, 1}));
-        sse += generation.push(event("", finish));
-        auto events = events_of(sse);
-        ASSERT_EQ(events.back(), "[DONE]");
-        events.pop_back();
+        for (const char c : answer) sse += generation.push(0, event({&c, 1}));
+        sse += generation.push(0, event("", finish));
+        auto events = chunks_of(sse);
         if (include_usage) {
           const OrderedJson totals = events.back();
           events.pop_back();
@@ -169,7 +154,7 @@ TEST(Generation, Timings) {
                   .prompt_ms = 20,
                   .predicted_ms = 60,
                   .ttft_ms = 25};
-  generation.push(last);
+  generation.push(0, last);
   const OrderedJson body = OrderedJson::parse(generation.reply().body);
   EXPECT_EQ(body["timings"],
             OrderedJson::parse(
@@ -177,7 +162,7 @@ TEST(Generation, Timings) {
       "predicted_ms":60.0,"predicted_per_second":50.0,"cache_n":2,"queue_ms":1.0,"ttft_ms":25.0})"));
   EXPECT_EQ(body["usage"]["prompt_tokens_details"]["cached_tokens"], 2);
   Generation instant = make({.streaming = false});
-  instant.push(event("", stop));  // no time has passed: still finite numbers
+  instant.push(0, event("", stop));  // no time has passed: still finite numbers
   EXPECT_EQ(OrderedJson::parse(instant.reply().body)["timings"]["predicted_per_second"], 0.0);
 }
 
@@ -205,15 +190,17 @@ TEST(Generation, StopStringsEndTheTextWhereverTheyAreCut) {
                  whole = make({.streaming = false, .stops = c.stops});
       std::string sse;
       for (const auto& piece : c.pieces) {
-        sse += streamed.push(event(piece));
-        whole.push(event(piece));
-        EXPECT_EQ(streamed.wants_cancel(), whole.wants_cancel());
+        sse += streamed.push(0, event(piece));
+        whole.push(0, event(piece));
       }
-      EXPECT_EQ(streamed.wants_cancel(), c.matches);
+      const size_t n_ended = c.matches ? 1 : 0;
+      EXPECT_EQ(streamed.take_ended().size(), n_ended);
+      EXPECT_EQ(whole.take_ended().size(), n_ended);
+      EXPECT_TRUE(whole.take_ended().empty());  // each is named once
       const FinishReason last = c.matches ? cancelled : end;
-      sse += streamed.push(event("", last));
-      whole.push(event("", last));
-      EXPECT_TRUE(streamed.done() && !streamed.wants_cancel());
+      sse += streamed.push(0, event("", last));
+      whole.push(0, event("", last));
+      EXPECT_TRUE(streamed.done() && streamed.take_ended().empty());
       EXPECT_EQ(text_of(sse), c.expected);
       EXPECT_EQ(whole_text(whole.reply()), c.expected);
       const OrderedJson finish = c.matches || end == stop ? "stop" : "length";
@@ -225,10 +212,11 @@ TEST(Generation, StopStringsEndTheTextWhereverTheyAreCut) {
 
 TEST(Generation, TokensAfterAStopStringAreNeitherShownNorCounted) {
   Generation generation = make({.streaming = false, .stops = {"llo"}});
-  generation.push(event("Hello, world"));
-  EXPECT_TRUE(generation.wants_cancel());
-  generation.push(event("!!"));
-  generation.push(event("?", length));  // it reached its limit before it heard of the cancellation
+  generation.push(0, event("Hello, world"));
+  EXPECT_EQ(generation.take_ended().size(), 1u);
+  generation.push(0, event("!!"));
+  generation.push(0,
+                  event("?", length));  // it reached its limit before it heard of the cancellation
   const OrderedJson body = OrderedJson::parse(generation.reply().body);
   EXPECT_EQ(body["choices"][0]["message"]["content"], "He");
   EXPECT_EQ(body["choices"][0]["finish_reason"], "stop");
@@ -252,11 +240,11 @@ TEST(Generation, StreamedTextEqualsWholeTextForAnyBytes) {
     std::string sse;
     for (size_t at = 0; at < bytes.size();) {
       const size_t n = std::min<size_t>(1 + random() % 4, bytes.size() - at);
-      sse += streamed.push(event(bytes.substr(at, n)));
+      sse += streamed.push(0, event(bytes.substr(at, n)));
       at += n;
     }
-    sse += streamed.push(event("", length));
-    whole.push(event(bytes, length));
+    sse += streamed.push(0, event("", length));
+    whole.push(0, event(bytes, length));
     EXPECT_EQ(text_of(sse), whole_text(whole.reply()));
     EXPECT_EQ(streamed.usage().completion_tokens, whole.usage().completion_tokens);
   }
@@ -264,10 +252,10 @@ TEST(Generation, StreamedTextEqualsWholeTextForAnyBytes) {
 
 TEST(Generation, NoHalfCharacterInADelta) {
   Generation generation = make({});
-  EXPECT_EQ(text_of(generation.push(event("\xf0\x9f"))), "");
-  EXPECT_EQ(text_of(generation.push(event("\x98\x80"))), "\xf0\x9f\x98\x80");
-  EXPECT_EQ(text_of(generation.push(event("\xf0\x9f"))), "");
-  EXPECT_EQ(text_of(generation.push(event("", length))), "\xef\xbf\xbd");
+  EXPECT_EQ(text_of(generation.push(0, event("\xf0\x9f"))), "");
+  EXPECT_EQ(text_of(generation.push(0, event("\x98\x80"))), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(text_of(generation.push(0, event("\xf0\x9f"))), "");
+  EXPECT_EQ(text_of(generation.push(0, event("", length))), "\xef\xbf\xbd");
 }
 
 // Case 42.
@@ -275,14 +263,14 @@ TEST(Generation, AnEngineErrorBeforeAnyTextIsAnHttpErrorWhenNotStreaming) {
   StepEvent failure = event("", error);
   failure.error = {Code::internal, "a kernel failed", ""};
   Generation whole = make({.streaming = false});
-  whole.push(event("some"));
-  whole.push(failure);
+  whole.push(0, event("some"));
+  whole.push(0, failure);
   const HttpReply reply = whole.reply();
   EXPECT_EQ(reply.status, 500);
   EXPECT_EQ(OrderedJson::parse(reply.body)["error"]["message"], "a kernel failed");
   Generation streamed = make({});
-  streamed.push(event("some"));
-  const auto events = events_of(streamed.push(failure));
+  streamed.push(0, event("some"));
+  const auto events = events_of(streamed.push(0, failure));
   ASSERT_EQ(events.size(), 1u);  // and no [DONE]: it is not done
   EXPECT_EQ(events[0]["error"]["message"], "a kernel failed");
   EXPECT_TRUE(streamed.failed() && streamed.done());
@@ -290,8 +278,27 @@ TEST(Generation, AnEngineErrorBeforeAnyTextIsAnHttpErrorWhenNotStreaming) {
 
 TEST(Generation, ACancellationThatNobodyAskedForIsAnError) {
   Generation generation = make({.streaming = false});
-  generation.push(event("some", cancelled));
+  generation.push(0, event("some", cancelled));
   EXPECT_EQ(generation.reply().status, 503);
+}
+
+// A request that ends as a whole ends all its choices, whatever has become of the one it names.
+TEST(Generation, TheEndOfTheRequestEndsItsOpenChoices) {
+  static const auto model = test_model(nullptr);
+  for (const FinishReason finish : {error, cancelled, stop}) {
+    GenerationPlan plan{.requests = {{.prompt = {1}, .n = 2}}, .n = 2, .streaming = true};
+    Generation generation(
+        model, std::move(plan),
+        std::make_unique<OpenAiFormat>(kChatShape, OpenAiOptions{.model = "tiny"}));
+    generation.push(0, event("a", stop));
+    EXPECT_FALSE(generation.done());
+    StepEvent last = event("", finish);
+    last.last = true;
+    const auto events = events_of(generation.push(0, last));
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_TRUE(events[0].contains("error"));
+    EXPECT_TRUE(generation.done() && generation.failed());
+  }
 }
 
 }  // namespace

@@ -10,9 +10,10 @@ namespace mlxforge {
 namespace {
 
 void check_request(const Request& request, const ModelContext& model) {
-  check(!request.prompt.empty() && request.max_tokens >= 1 &&
-            request.min_tokens <= request.max_tokens,
+  check(!request.prompt.empty() && request.max_tokens >= 0 && request.n >= 1 &&
+            (request.max_tokens > 0 || request.n == 1) && request.min_tokens <= request.max_tokens,
         "limits");
+  check(request.logprobs <= 20 && request.prompt_logprobs <= 20, "logprobs");
   for (const auto& ids : {request.prompt, request.stop_ids})
     for (const int32_t id : ids)
       check(id >= 0 && id < model.vocab_size, "a token id outside the vocabulary");
@@ -41,7 +42,7 @@ void fuzz_one(std::string_view input) {
   const ApiResult result =
       dispatch({.method = "POST", .target = target, .body = std::string(input.substr(1))}, view);
   if (const auto* generation = std::get_if<Generation>(&result))
-    check_request(generation->request, *model);
+    for (const Request& request : generation->requests) check_request(request, *model);
   else
     check_reply(std::get<HttpReply>(result));
 }

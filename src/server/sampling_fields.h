@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "server/fields.h"
+#include "server/generation_params.h"
 #include "server/model_context.h"
 
 namespace mlxforge {

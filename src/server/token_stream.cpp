@@ -1,19 +1,62 @@
 #include "server/token_stream.h"
 
+#include <algorithm>
+
 namespace mlxforge {
 
-std::string TokenStream::push(std::span<const int32_t> tokens, bool last) {
-  std::string text;
-  for (const int32_t id : tokens) {
-    if (matched()) return text;
-    text += stops_.push(detokenizer_.push(id));
+void Piece::append(Piece next) {
+  text += next.text;
+  tokens.insert(tokens.end(), std::make_move_iterator(next.tokens.begin()),
+                std::make_move_iterator(next.tokens.end()));
+}
+
+ShownToken TokenStream::shown(int32_t id) const {
+  return {.id = id,
+          .name = std::string(model_->tokenizer->token_bytes(id)),
+          .bytes = detokenizer_.bytes(id)};
+}
+
+ScoredToken TokenStream::scored(const TokenLogprobs& token) const {
+  const auto with_logprob = [&](const TokenLogprob& t) {
+    ShownToken out = shown(t.id);
+    out.logprob = t.logprob;
+    return out;
+  };
+  ScoredToken out{
+      .token = with_logprob(token.token), .rank = token.rank, .text_offset = characters_};
+  for (const TokenLogprob& t : token.top) out.top.push_back(with_logprob(t));
+  return out;
+}
+
+std::string TokenStream::decode(int32_t id) {
+  std::string text = detokenizer_.push(id);
+  characters_ += std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
+  return text;
+}
+
+Piece TokenStream::echo(std::span<const int32_t> prompt, const std::vector<TokenLogprobs>* scores) {
+  Piece piece;
+  for (size_t i = 0; i < prompt.size(); ++i) {
+    if (scores && i == 0) piece.tokens.push_back({.token = shown(prompt[0])});
+    if (scores && i > 0) piece.tokens.push_back(scored(scores->at(i - 1)));
+    piece.text += decode(prompt[i]);
+  }
+  return piece;
+}
+
+Piece TokenStream::push(std::span<const int32_t> tokens, std::span<const TokenLogprobs> scores,
+                        bool last) {
+  Piece piece;
+  for (size_t i = 0; i < tokens.size() && !matched(); ++i) {
+    if (!scores.empty()) piece.tokens.push_back(scored(scores[i]));
+    piece.text += stops_.push(decode(tokens[i]));
     ++tokens_;
   }
   if (last && !matched()) {
-    text += stops_.push(detokenizer_.flush());
-    text += stops_.flush();
+    piece.text += stops_.push(detokenizer_.flush());
+    piece.text += stops_.flush();
   }
-  return text;
+  return piece;
 }
 
 }  // namespace mlxforge

@@ -1,5 +1,6 @@
-// A request's tokens to the text that its client sees: whole characters, nothing of a stop string,
-// nothing after one. One thread at a time.
+// A choice's tokens to the text that its client sees: whole characters, nothing of a stop string,
+// nothing after one; and each token with its log-probability, at once, though its text be held
+// back. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "server/answer_format.h"
 #include "server/model_context.h"
 #include "text/detokenizer.h"
 #include "text/stop_strings.h"
@@ -18,17 +20,26 @@ class TokenStream {
   TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops)
       : model_(std::move(model)), detokenizer_(*model_->tokenizer), stops_(std::move(stops)) {}
 
-  // The text that may now be shown. `last`: what was held back comes too.
-  std::string push(std::span<const int32_t> tokens, bool last);
+  // The prompt as the beginning of the text, before any push. `scores`, of its tokens from the
+  // second on, may be null.
+  Piece echo(std::span<const int32_t> prompt, const std::vector<TokenLogprobs>* scores);
+  // What may now be shown. `last`: what was held back comes too.
+  Piece push(std::span<const int32_t> tokens, std::span<const TokenLogprobs> scores, bool last);
+  // A token that is not part of the text: the one that stopped it.
+  ScoredToken scored(const TokenLogprobs& token) const;
 
   bool matched() const { return stops_.matched(); }  // a stop string has ended the text
   int tokens() const { return tokens_; }  // up to and with the one that completed the stop string
 
  private:
+  ShownToken shown(int32_t id) const;
+  std::string decode(int32_t id);
+
   std::shared_ptr<const ModelContext> model_;  // owns the tokenizer
   Detokenizer detokenizer_;
   StopStrings stops_;
   int tokens_ = 0;
+  size_t characters_ = 0;  // of all text so far, what is held back included
 };
 
 }  // namespace mlxforge

@@ -8,20 +8,20 @@ namespace mlxforge {
 
 Detokenizer::Detokenizer(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
+std::string Detokenizer::bytes(int32_t id) const {
+  if (tokenizer_->is_special(id)) return {};
+  std::string bytes(tokenizer_->token_bytes(id));
+  if (!at_start_) return bytes;
+  if (tokenizer_->first_space() == FirstSpace::all_dropped) std::erase(bytes, ' ');
+  if (tokenizer_->first_space() == FirstSpace::one_dropped && bytes.starts_with(' '))
+    bytes.erase(0, 1);
+  return bytes;
+}
+
 std::string Detokenizer::push(int32_t id) {
-  const std::string_view bytes = tokenizer_->token_bytes(id);
-  if (bytes.empty() || tokenizer_->is_special(id)) return {};
   std::string out;
-  const bool first = std::exchange(at_start_, false);
-  if (first && tokenizer_->first_space() == FirstSpace::all_dropped) {
-    std::string kept(bytes);
-    std::erase(kept, ' ');
-    decode_utf8(pending_, kept, out);
-  } else if (first && tokenizer_->first_space() == FirstSpace::one_dropped && bytes[0] == ' ') {
-    decode_utf8(pending_, bytes.substr(1), out);
-  } else {
-    decode_utf8(pending_, bytes, out);
-  }
+  decode_utf8(pending_, bytes(id), out);
+  if (!tokenizer_->is_special(id) && !tokenizer_->token_bytes(id).empty()) at_start_ = false;
   return out;
 }
 

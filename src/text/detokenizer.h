@@ -16,6 +16,9 @@ class Detokenizer {
  public:
   explicit Detokenizer(const Tokenizer& tokenizer);
 
+  // What this token would add as the next one, in bytes: those of all tokens joined are the text,
+  // but for bytes that are no UTF-8. Empty for special tokens.
+  std::string bytes(int32_t id) const;
   // The text that this token completes; may be empty. An id that is no token gives none.
   std::string push(int32_t id);
   // At the end: U+FFFD if a character was cut, else nothing.

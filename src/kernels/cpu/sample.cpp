@@ -195,4 +195,13 @@ Sampled sample_row(std::span<const float> logits, const SampleParams& params, co
   return {best.id};  // not reached: the last prefix is whole
 }
 
+float log_sum_exp(std::span<const float> logits) {
+  const SampleKernels& kernels = sample_kernels(isa());
+  const int n = static_cast<int>(logits.size());
+  const Best best = kernels.best(logits.data(), n);
+  if (best.nan) return std::numeric_limits<float>::quiet_NaN();
+  if (std::isinf(best.logit)) return best.logit;
+  return static_cast<float>(best.logit + std::log(kernels.sum_exp(logits.data(), n, best.logit)));
+}
+
 }  // namespace mlxforge::cpu

@@ -53,4 +53,8 @@ using SampleScratch = std::vector<Candidate>;
 Sampled sample_row(std::span<const float> logits, const SampleParams& params, const RandomKey& key,
                    SampleScratch& scratch);
 
+// log(sum of exp(logit)), within a few 1e-7 of its size; NaN when a logit is, -infinity for an
+// empty or fully masked row. Any thread may call.
+float log_sum_exp(std::span<const float> logits);
+
 }  // namespace mlxforge::cpu

@@ -78,6 +78,25 @@ uint64_t total(const float* logits, int n, Weighting w) noexcept {
   return sum;
 }
 
+// f32 within a block, f64 across blocks.
+double sum_exp(const float* logits, int n, float max) noexcept {
+  constexpr int kBlock = 32 * kLanes;
+  const auto exps = [max](F32 x) { return exp_nonpositive(x - splat(max)); };
+  double sum = 0;
+  float lanes[kLanes];
+  int i = 0;
+  while (i + kLanes <= n) {
+    F32 part = zero();
+    for (const int end = i + kBlock; i < end && i + kLanes <= n; i += kLanes)
+      part = part + exps(load(logits + i));
+    store(lanes, part);
+    for (const float lane : lanes) sum += lane;
+  }
+  store(lanes, exps(load_n(logits + i, n - i)));
+  for (int lane = 0; lane < n - i; ++lane) sum += lanes[lane];
+  return sum;
+}
+
 // Appends the first `n` lanes that are at least `least`.
 MLXFORGE_INLINE Candidate* gather_lanes(F32 x, int first_id, int n, Weighting w, float least,
                                         Candidate* out) {
@@ -112,6 +131,6 @@ int gather(const float* logits, int n, Weighting w, float least, Candidate* out)
 
 }  // namespace
 
-extern const SampleKernels sample_kernels = {best, total, gather};
+extern const SampleKernels sample_kernels = {best, total, sum_exp, gather};
 
 }  // namespace mlxforge::cpu::MLXFORGE_CPU_ISA

@@ -22,6 +22,8 @@ inline constexpr uint32_t kUnitWeight = 1u << 30;
 struct SampleKernels {
   Best (*best)(const float* logits, int n) noexcept;
   uint64_t (*total)(const float* logits, int n, Weighting) noexcept;
+  // Sum of exp(logit - max).
+  double (*sum_exp)(const float* logits, int n, float max) noexcept;
   // Those with logit >= least, in id order, to out (room for n); how many.
   int (*gather)(const float* logits, int n, Weighting, float least, Candidate* out) noexcept;
 };

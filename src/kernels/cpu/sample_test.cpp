@@ -294,6 +294,23 @@ TEST(Sample, MaskedAndFlatRows) {
   }
 }
 
+TEST(LogSumExp, IsTheSumInDouble) {
+  for (const size_t n : {1u, 7u, 8u, 33u, 1000u, 49152u, 128256u}) {
+    for (const float spread : {0.01f, 3.f, 40.f, 1e4f}) {
+      const auto logits = random_logits(n, spread, 8);
+      const double most = *std::max_element(logits.begin(), logits.end());
+      double sum = 0;
+      for (const float x : logits) sum += std::exp(x - most);
+      EXPECT_NEAR(log_sum_exp(logits), most + std::log(sum), 1e-6 + std::abs(most) * 1e-7)
+          << n << " " << spread;
+    }
+  }
+  EXPECT_EQ(log_sum_exp(std::vector<float>{-kInf, 2, -kInf}), 2);
+  EXPECT_EQ(log_sum_exp(std::vector<float>{-kInf, -kInf}), -kInf);
+  EXPECT_EQ(log_sum_exp({}), -kInf);
+  EXPECT_TRUE(std::isnan(log_sum_exp(std::vector<float>{1, std::nanf("")})));
+}
+
 TEST(Sample, BadRowsAreReported) {
   SampleScratch scratch;
   for (const float t : {0.0f, 1.0f}) {

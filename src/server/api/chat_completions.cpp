@@ -8,9 +8,11 @@ namespace {
 
 using enum FieldType;
 
-Status set_messages(OrderedJson& value, GenerationParams& params) {
-  params.input = std::move(value);
-  return {};
+Status join_logprobs(GenerationParams& params) {
+  const int top = params.top_logprobs.value_or(0);
+  if (params.chat_logprobs) params.logprobs = top;
+  if (top == 0 || params.chat_logprobs) return {};
+  return Status::invalid("'top_logprobs' needs 'logprobs' to be true", "top_logprobs");
 }
 
 // Without tools, these two choices mean the same.
@@ -20,14 +22,14 @@ Status check_tool_choice(OrderedJson& value, GenerationParams&) {
 }
 
 constexpr Field kFields[] = {
-    {"messages", array, set_messages},
+    {"messages", array, set_json<&GenerationParams::input>},
+    {"logprobs", boolean, set_boolean<&GenerationParams::chat_logprobs>},
+    {"top_logprobs", integer, set_integer<&GenerationParams::top_logprobs>, 0, kMaxLogprobs},
     {"tool_choice", any, check_tool_choice},
     {"function_call", any, check_tool_choice},
     // Accepted: without tools it says nothing.
     {"parallel_tool_calls", boolean},
     // Features to come.
-    later("logprobs", boolean, "false"),
-    later("top_logprobs", integer, "0", 0, 20),
     later("tools", array, "[]"),
     later("functions", array, "[]"),
     later("documents", array, "[]"),
@@ -43,16 +45,19 @@ constexpr Field kFields[] = {
     later("web_search_options", object, "null"),
 };
 
-Result<std::vector<int32_t>> encode(OrderedJson& messages, const ModelContext& model) {
+Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
+  if (Status status = join_logprobs(params); !status.ok()) return status;
   if (!model.chat_template)
     return Status::invalid(
         "this model has no chat template; start the server with --chat-template FILE or use "
         "/v1/completions",
         "messages");
-  if (Status status = normalise_messages(messages); !status.ok()) return status;
+  if (Status status = normalise_messages(params.input); !status.ok()) return status;
   ChatInput input;
-  input.messages = std::move(messages);
-  return encode_chat(*model.tokenizer, *model.chat_template, input);
+  input.messages = std::move(params.input);
+  auto ids = encode_chat(*model.tokenizer, *model.chat_template, input);
+  if (!ids.ok()) return ids.status();
+  return Prompts{std::move(*ids)};
 }
 
 }  // namespace

@@ -7,23 +7,22 @@ namespace {
 
 using enum FieldType;
 
-Status set_prompt(OrderedJson& value, GenerationParams& params) {
-  params.input = std::move(value);
-  return {};
-}
+constexpr size_t kMaxPrompts = 128;
 
 constexpr Field kFields[] = {
-    {"prompt", any, set_prompt},
+    {"prompt", any, set_json<&GenerationParams::input>},
+    {"best_of", integer, set_integer<&GenerationParams::best_of>, 1, 128},
+    {"echo", boolean, set_boolean<&GenerationParams::echo>},
+    {"logprobs", integer, set_integer<&GenerationParams::logprobs>, 0, kMaxLogprobs},
     // Features to come.
-    later("best_of", integer, "1", 1, 128),
-    later("echo", boolean, "false"),
-    later("logprobs", integer, "null"),
     later("suffix", string, R"("")"),
 };
 
 Status wrong_prompt() {
   return Status::invalid(
-      "'prompt' must be a string, a list of token ids, or a list with one of these", "prompt");
+      "'prompt' must be a string, a list of token ids, or a list of strings or of lists of token "
+      "ids",
+      "prompt");
 }
 
 Result<std::vector<int32_t>> read_ids(const OrderedJson& list) {
@@ -36,17 +35,26 @@ bool is_list_of_prompts(const OrderedJson& prompt) {
   return prompt.is_array() && !prompt.empty() && (prompt[0].is_string() || prompt[0].is_array());
 }
 
-Result<std::vector<int32_t>> encode(OrderedJson& prompt, const ModelContext& model) {
-  if (is_list_of_prompts(prompt)) {
-    if (prompt.size() > 1)
-      return Status::invalid("several prompts in one request are not supported yet; send one",
-                             "prompt");
-    prompt = OrderedJson(std::move(prompt[0]));
-  }
+Result<std::vector<int32_t>> encode_one(const OrderedJson& prompt, const ModelContext& model) {
   if (prompt.is_string())
     return encode_text(*model.tokenizer, prompt.get_ref<const std::string&>());
   if (prompt.is_array()) return read_ids(prompt);
   return wrong_prompt();
+}
+
+Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
+  OrderedJson prompt = std::move(params.input);
+  if (!is_list_of_prompts(prompt)) prompt = OrderedJson::array({std::move(prompt)});
+  if (prompt.size() > kMaxPrompts)
+    return Status::invalid(
+        str("'prompt' takes at most ", kMaxPrompts, " prompts, got ", prompt.size()), "prompt");
+  Prompts prompts;
+  for (const OrderedJson& one : prompt) {
+    auto ids = encode_one(one, model);
+    if (!ids.ok()) return ids.status();
+    prompts.push_back(std::move(*ids));
+  }
+  return prompts;
 }
 
 }  // namespace

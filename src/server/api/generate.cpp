@@ -35,17 +35,20 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
   auto body = parse_body(call.body);
   if (!body.ok()) return body.status();
   GenerationParams params = default_params(*model);
-  const FieldTables tables = {generation_fields(), sampling_fields(), endpoint.fields};
+  const FieldTablesOf<GenerationParams> tables = {generation_fields(), sampling_fields(),
+                                                  endpoint.fields};
   if (Status s = read_fields(*body, tables, params); !s.ok()) return s;
   if (Status s = check_model(params.model, *model); !s.ok()) return s;
-  auto prompt = endpoint.encode(params.input, *model);
-  if (!prompt.ok()) return prompt.status();
-  auto request = engine_request(params, std::move(*prompt), *model);
-  if (!request.ok()) return request.status();
+  const auto prompts = endpoint.encode(params, *model);
+  if (!prompts.ok()) return prompts.status();
+  auto plan = plan_generation(params, prompts.value(), *model);
+  if (!plan.ok()) return plan.status();
   Generation generation(
-      std::move(*request), TokenStream(model, std::move(params.stop)),
-      std::make_unique<OpenAiFormat>(endpoint.shape, model->id, params.include_usage),
-      params.stream);
+      model, std::move(*plan),
+      std::make_unique<OpenAiFormat>(endpoint.shape,
+                                     OpenAiOptions{.model = model->id,
+                                                   .include_usage = params.include_usage,
+                                                   .logprobs = params.logprobs.has_value()}));
   generation.engine = model->engine;
   generation.headers = report_unknown(params.unknown);
   return generation;

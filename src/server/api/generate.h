@@ -1,19 +1,20 @@
-// What the endpoints that generate text have in common, around the two things that are theirs: how
-// the input becomes token ids and how the answer looks.
+// What the endpoints that generate text have in common, around what is theirs: their own fields,
+// how the input becomes token ids, and how the answer looks.
 #pragma once
 
 #include <functional>
 
 #include "server/api/api.h"
 #include "server/api/openai_format.h"
-#include "server/fields.h"
+#include "server/generation_fields.h"
 
 namespace mlxforge {
 
 struct GenerateEndpoint {
   std::span<const Field> fields;  // beside generation_fields()
   const AnswerShape& shape;
-  Result<std::vector<int32_t>> (*encode)(OrderedJson& input, const ModelContext& model);
+  // Checks what is the endpoint's own; moves params.input.
+  Result<Prompts> (*encode)(GenerationParams& params, const ModelContext& model);
 };
 
 extern const GenerateEndpoint kChatCompletions;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <random>
 
+#include "server/api/logprobs_json.h"
 #include "server/sse.h"
 
 namespace mlxforge {
@@ -21,16 +22,17 @@ int64_t unix_seconds() {
   return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
 }
 
-OrderedJson choice(OrderedJson content, const char* finish_reason) {
-  OrderedJson out = {{"index", 0}};
+OrderedJson choice(size_t index, OrderedJson content, OrderedJson logprobs,
+                   const char* finish_reason) {
+  OrderedJson out = {{"index", index}};
   out.update(content);
-  out["logprobs"] = nullptr;
+  out["logprobs"] = std::move(logprobs);
   out["finish_reason"] = nullptr;
   if (finish_reason) out["finish_reason"] = finish_reason;
   return out;
 }
 
-const char* finish_reason(const Outcome& outcome) { return outcome.hit_limit ? "length" : "stop"; }
+const char* finish_reason(bool hit_limit) { return hit_limit ? "length" : "stop"; }
 
 OrderedJson usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
@@ -67,6 +69,8 @@ const AnswerShape kChatShape = {
           return OrderedJson{
               {"message", {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}}}};
         },
+    .logprobs = chat_logprobs,
+    .prompt_logprobs_by_choice = false,
 };
 
 const AnswerShape kCompletionShape = {
@@ -77,55 +81,70 @@ const AnswerShape kCompletionShape = {
     .piece = [](std::string_view text) { return OrderedJson{{"text", text}}; },
     .ending = [] { return OrderedJson{{"text", ""}}; },
     .whole = [](std::string_view text) { return OrderedJson{{"text", text}}; },
+    .logprobs = completion_logprobs,
+    .prompt_logprobs_by_choice = true,
 };
 
-OpenAiFormat::OpenAiFormat(const AnswerShape& shape, std::string model, bool include_usage)
+OpenAiFormat::OpenAiFormat(const AnswerShape& shape, OpenAiOptions options)
     : shape_(shape),
+      options_(std::move(options)),
       id_(random_id(shape.id_prefix)),
-      created_(unix_seconds()),
-      model_(std::move(model)),
-      include_usage_(include_usage) {}
+      created_(unix_seconds()) {}
 
 OrderedJson OpenAiFormat::frame(const char* object, OrderedJson choices) const {
   return {{"id", id_},
           {"object", object},
           {"created", created_},
-          {"model", model_},
+          {"model", options_.model},
           {"choices", std::move(choices)}};
 }
 
-OrderedJson OpenAiFormat::chunk(OrderedJson content, const char* finish_reason) const {
-  OrderedJson out =
-      frame(shape_.chunk_object, OrderedJson::array({choice(std::move(content), finish_reason)}));
-  if (include_usage_) out["usage"] = nullptr;
+OrderedJson OpenAiFormat::chunk(OrderedJson choice) const {
+  OrderedJson out = frame(shape_.chunk_object, OrderedJson::array({std::move(choice)}));
+  if (options_.include_usage) out["usage"] = nullptr;
   return out;
 }
 
-std::string OpenAiFormat::first() {
-  return shape_.opening ? sse_event(to_text(chunk(shape_.opening(), nullptr))) : std::string();
+OrderedJson OpenAiFormat::logprobs(const Piece& piece) const {
+  return options_.logprobs ? shape_.logprobs(piece.tokens) : OrderedJson(nullptr);
 }
 
-std::string OpenAiFormat::text(std::string_view piece) {
-  return sse_event(to_text(chunk(shape_.piece(piece), nullptr)));
+std::string OpenAiFormat::first(size_t index) {
+  if (!shape_.opening) return {};
+  return sse_event(to_text(chunk(choice(index, shape_.opening(), nullptr, nullptr))));
 }
 
-std::string OpenAiFormat::last(const Outcome& outcome) {
-  OrderedJson ending = chunk(shape_.ending(), finish_reason(outcome));
-  if (!include_usage_) {
-    ending["timings"] = timings_json(outcome.timings);
+std::string OpenAiFormat::piece(size_t index, const Piece& piece) {
+  return sse_event(
+      to_text(chunk(choice(index, shape_.piece(piece.text), logprobs(piece), nullptr))));
+}
+
+std::string OpenAiFormat::end(size_t index, bool hit_limit, const Totals* totals) {
+  OrderedJson ending = chunk(choice(index, shape_.ending(), nullptr, finish_reason(hit_limit)));
+  if (!totals) return sse_event(to_text(ending));
+  if (!options_.include_usage) {
+    ending["timings"] = timings_json(totals->timings);
     return sse_event(to_text(ending)) + sse_event("[DONE]");
   }
-  OrderedJson totals = frame(shape_.chunk_object, OrderedJson::array());
-  totals["usage"] = usage_json(outcome.usage);
-  totals["timings"] = timings_json(outcome.timings);
-  return sse_event(to_text(ending)) + sse_event(to_text(totals)) + sse_event("[DONE]");
+  OrderedJson last = frame(shape_.chunk_object, OrderedJson::array());
+  last["usage"] = usage_json(totals->usage);
+  last["timings"] = timings_json(totals->timings);
+  return sse_event(to_text(ending)) + sse_event(to_text(last)) + sse_event("[DONE]");
 }
 
-std::string OpenAiFormat::whole(std::string_view text, const Outcome& outcome) {
-  OrderedJson out = frame(shape_.object,
-                          OrderedJson::array({choice(shape_.whole(text), finish_reason(outcome))}));
-  out["usage"] = usage_json(outcome.usage);
-  out["timings"] = timings_json(outcome.timings);
+std::string OpenAiFormat::whole(std::span<const Answer> answers, const Totals& totals) {
+  OrderedJson choices = OrderedJson::array();
+  for (const auto& [piece, hit_limit, prompt] : answers) {
+    choices.push_back(choice(choices.size(), shape_.whole(piece.text), logprobs(piece),
+                             finish_reason(hit_limit)));
+    if (prompt && shape_.prompt_logprobs_by_choice)
+      choices.back()["prompt_logprobs"] = prompt_logprobs(*prompt);
+  }
+  OrderedJson out = frame(shape_.object, std::move(choices));
+  if (const auto* prompt = answers.front().prompt; prompt && !shape_.prompt_logprobs_by_choice)
+    out["prompt_logprobs"] = prompt_logprobs(*prompt);
+  out["usage"] = usage_json(totals.usage);
+  out["timings"] = timings_json(totals.timings);
   return to_text(out);
 }
 

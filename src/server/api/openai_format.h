@@ -17,28 +17,36 @@ struct AnswerShape {
   OrderedJson (*piece)(std::string_view text);  // a text chunk's
   OrderedJson (*ending)();                      // the finish chunk's
   OrderedJson (*whole)(std::string_view text);  // a whole answer's
+  OrderedJson (*logprobs)(std::span<const ScoredToken> tokens);
+  bool prompt_logprobs_by_choice;  // else beside the choices
 };
 extern const AnswerShape kChatShape;
 extern const AnswerShape kCompletionShape;
 
+struct OpenAiOptions {
+  std::string model;
+  bool include_usage = false;
+  bool logprobs = false;
+};
+
 class OpenAiFormat : public AnswerFormat {
  public:
-  OpenAiFormat(const AnswerShape& shape, std::string model, bool include_usage);
+  OpenAiFormat(const AnswerShape& shape, OpenAiOptions options);
 
-  std::string first() override;
-  std::string text(std::string_view piece) override;
-  std::string last(const Outcome& outcome) override;
-  std::string whole(std::string_view text, const Outcome& outcome) override;
+  std::string first(size_t index) override;
+  std::string piece(size_t index, const Piece& piece) override;
+  std::string end(size_t index, bool hit_limit, const Totals* totals) override;
+  std::string whole(std::span<const Answer> answers, const Totals& totals) override;
 
  private:
   OrderedJson frame(const char* object, OrderedJson choices) const;
-  OrderedJson chunk(OrderedJson content, const char* finish_reason) const;
+  OrderedJson chunk(OrderedJson choice) const;
+  OrderedJson logprobs(const Piece& piece) const;
 
   const AnswerShape& shape_;
+  const OpenAiOptions options_;
   const std::string id_;
   const int64_t created_;
-  const std::string model_;
-  const bool include_usage_;
 };
 
 }  // namespace mlxforge

@@ -29,7 +29,7 @@ class Api : public testing::Test {
   static Request request(const ApiResult& result) {
     const auto* generation = std::get_if<Generation>(&result);
     if (!generation) throw std::runtime_error("refused: " + std::get<HttpReply>(result).body);
-    return generation->request;
+    return generation->requests.at(0);
   }
 
   static void expect_error(const ApiResult& result, int status, const OrderedJson& param,

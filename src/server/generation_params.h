@@ -1,0 +1,49 @@
+// What a request for text asks for, as parsed, and the type of its fields.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/service.h"
+#include "server/fields.h"
+
+namespace mlxforge {
+
+// Absent optionals mean the model's defaults.
+struct GenerationParams : RequestParams {
+  bool stream = false;
+  bool include_usage = false;
+
+  std::optional<double> temperature, top_p, min_p;
+  std::optional<int> top_k;
+  std::optional<uint64_t> seed;
+
+  std::optional<int> max_tokens, max_completion_tokens;
+  SamplingParams sampling;  // sampling_fields.h; the rest is filled in by plan_generation
+  std::optional<std::vector<std::string>> dry_breakers;
+  int min_tokens = 0;
+  std::vector<std::string> stop;
+  std::vector<int32_t> stop_ids;
+  bool ignore_eos = false;
+
+  int n = 1;
+  std::optional<int> best_of;
+  bool echo = false;
+  std::optional<int> logprobs;  // how many likeliest tokens to name; none: no log-probabilities
+  std::optional<int> prompt_logprobs;
+  bool chat_logprobs = false;  // chat says the same in two fields; these become `logprobs`
+  std::optional<int> top_logprobs;
+
+  OrderedJson input;  // messages or prompt; its endpoint checks it
+};
+
+using Field = FieldOf<GenerationParams>;
+
+// A feature to come: `only` asks for nothing and passes, any other value is refused.
+constexpr Field later(const char* name, FieldType type, const char* only, double min = -kUnbounded,
+                      double max = kUnbounded) {
+  return {.name = name, .type = type, .min = min, .max = max, .only = only};
+}
+
+}  // namespace mlxforge
