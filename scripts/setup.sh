@@ -15,7 +15,7 @@ rust_minimum=1.87
 # One word a package; `a|b` takes the first that can be had, `a|` goes without.
 debian_build="git make g++ cmake ninja-build ccache ca-certificates clang-19| lld-19|
   libboost1.81-dev|libboost-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libssl-dev libgtest-dev libedit-dev"
-debian_test="curl clang-format-19| clang-tidy-19| libclang-rt-19-dev|"
+debian_test="curl clang-format-19| clang-tidy-19| libclang-rt-19-dev| chromium chromium-driver"
 # Not run here: kept for macOS users.
 brew_build="cmake ninja ccache boost nlohmann-json cli11 spdlog openssl@3 googletest libedit rust"
 brew_test="llvm@19"

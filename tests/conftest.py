@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "reference"), str(ROOT / "tests")]
 import oracle  # noqa: E402, F401  before numpy
 import smollm2  # noqa: E402
 
+from browser import chromium  # noqa: E402
 from serving import Server  # noqa: E402
 
 TINY = ROOT / "reference" / "fixtures" / "f32"
@@ -42,3 +43,9 @@ def smollm2_server(smollm2_path):
     with Server(smollm2_path, "--max-ctx", "2048") as server:
         yield server
         server.check_alive()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as driver:
+        yield driver

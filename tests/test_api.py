@@ -138,7 +138,7 @@ def test_unknown_fields_are_reported(server):
 
 
 @pytest.mark.parametrize("method, path, status", [
-    ("GET", "/", 404), ("GET", "/v1/chat/completions", 405), ("POST", "/v1/models", 405), ("POST", "//v1/chat/completions", 404),
+    ("POST", "/", 405), ("GET", "/v1/chat/completions", 405), ("POST", "/v1/models", 405), ("POST", "//v1/chat/completions", 404),
     ("GET", "/v1/../v1/models", 404), ("GET", "/v1/models/", 404), ("DELETE", "/health", 405), ("GET", "/nothing", 404),
 ])  # fmt: skip
 def test_paths(server, method, path, status):

@@ -45,7 +45,8 @@ TEST(Access, EveryPathButThePublicOnesNeedsAKey) {
   for (const HttpRequest& request : requests) {
     const std::string_view path =
         std::string_view(request.target).substr(0, request.target.find('?'));
-    const bool open = path == "/health" && (request.method == "GET" || request.method == "HEAD");
+    const bool open =
+        (path == "/" || path == "/health") && (request.method == "GET" || request.method == "HEAD");
     const int expected = open ? 0 : 401;
     EXPECT_EQ(refusal(access, request), expected) << request.method << request.target;
     for (const char* wrong :

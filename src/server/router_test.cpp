@@ -26,6 +26,7 @@ TEST(Router, FindsEveryListedEndpointByItsOwnMethodAndPath) {
 TEST(Router, NoOtherSpellingOfAPathReachesAHandler) {
   for (const Endpoint& endpoint : endpoints()) {
     const std::string path(endpoint.path);
+    if (path == "/") continue;  // it has no letter; its other spellings are below
     std::string upper = path, escaped = path;
     upper[1] = static_cast<char>(std::toupper(upper[1]));
     escaped.replace(1, 1, path[1] == 'v' ? "%76" : "%68");
@@ -35,7 +36,7 @@ TEST(Router, NoOtherSpellingOfAPathReachesAHandler) {
           path + "%3Fx", "/v1/models/.." + path})
       EXPECT_EQ(status_of(endpoint.method, other), 404) << other;
   }
-  for (const char* other : {"", "/", "*", "?", "//", "/v1", "/v1/"})
+  for (const char* other : {"", "/.", "/..", "/%2f", "*", "?", "//", "/v1", "/v1/"})
     EXPECT_EQ(status_of("GET", other), 404) << other;
 }
 

@@ -8,7 +8,8 @@ namespace mlxforge {
 namespace {
 
 constexpr Endpoint kEndpoints[] = {
-    // Public: what a load balancer asks.
+    // Public: the page, which asks for the key itself, and what a load balancer asks.
+    {"GET", "/", chat_page, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/v1/models", models},
     {"POST", "/v1/chat/completions", chat_completions},

@@ -5,6 +5,7 @@
 
 namespace mlxforge {
 
+ApiResult chat_page(const ApiCall& call);
 ApiResult health(const ApiCall& call);
 ApiResult models(const ApiCall& call);
 ApiResult chat_completions(const ApiCall& call);
