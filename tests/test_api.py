@@ -84,7 +84,7 @@ FIELDS = [
     ("dry_multiplier", -1), ("dry_sequence_breakers", "x"), ("n", 0), ("n", 1000), ("logprobs", 1), ("top_logprobs", 5), ("top_logprobs", -1),
     # features to come: never ignored
     ("tools", [{}]),
-    ("tool_choice", "required"), ("response_format", {"type": "json_object"}), ("guided_regex", "a+"),
+    ("tool_choice", "required"), ("response_format", {"type": "xml"}), ("guided_regex", "a+("),
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@
 #include "app/generation_config.h"
 #include "app/session.h"
 #include "server/server.h"
+#include "text/grammar.h"
 
 namespace mlxforge {
 namespace {
@@ -45,6 +46,7 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   session.text();  // a server without one could serve nothing
   model->tokenizer = session.tokenizer;
   model->chat_template = session.chat_template;
+  model->grammars = std::make_shared<const GrammarCompiler>(session.tokenizer, session.stop_ids);
   model->max_ctx = session.max_ctx;
   model->vocab_size = session.vocab_size;
   model->defaults = sampling_defaults(session.files.generation_config);

@@ -78,6 +78,7 @@ std::unique_ptr<Session> load_session(const Options& options, StepSink sink) {
     text = {session->tokenizer->vocab_size(), session->tokenizer->stop_ids()};
   }
   text.stop_ids = stop_set(files.config, files.generation_config, text.stop_ids);
+  session->stop_ids = text.stop_ids;
   // From here on nothing may throw before the worker has loaded: it refers to locals.
   const auto load = [&] {
     return load_engine(files, options.engine, text, [&](double done) { progress.update(done); });

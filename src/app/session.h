@@ -19,6 +19,7 @@ struct Session {
   ModelFiles files;
   std::shared_ptr<const Tokenizer> tokenizer;         // null: the model has none, ids still work
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
+  std::vector<int32_t> stop_ids;                      // every id that ends an answer
   int vocab_size = 0;                                 // ids below it may be in a prompt
   int max_ctx = 0;                                    // tokens, prompt and answer together
   const Tokenizer& text() const;   // the tokenizer; throws Error when there is none

@@ -23,11 +23,22 @@ void add_sequence(AttentionBatch& group, const std::vector<BlockId>& table, cons
       {.q_start = q_start, .q_len = n, .kv_len = seq.n_computed + n, .blocks = table.data()});
 }
 
-// Stop ids may not come before min_tokens.
+// What the grammar allows; empty where there is none. Waits for the mask.
+Result<std::span<const uint32_t>> allowed_ids(const Sequence& seq) {
+  if (!seq.constraint) return std::span<const uint32_t>();
+  const auto& mask = seq.constraint->mask();
+  if (!mask.ok()) return mask.status();
+  return std::span<const uint32_t>(mask.value());
+}
+
+// Stop ids may not come before min_tokens. Where the model's are ordinary tokens, no grammar has
+// them.
 std::vector<int32_t> banned_ids(const Sequence& seq, const std::vector<int32_t>& model_stop_ids) {
-  if (seq.n_generated() >= seq.request.min_tokens) return {};
-  auto ids = seq.request.stop_ids;
-  if (!seq.request.ignore_eos) ids.insert(ids.end(), model_stop_ids.begin(), model_stop_ids.end());
+  const bool early = seq.n_generated() < seq.request.min_tokens;
+  std::vector<int32_t> ids;
+  if (early) ids = seq.request.stop_ids;
+  if (seq.request.ignore_eos ? seq.constraint != nullptr : early)
+    ids.insert(ids.end(), model_stop_ids.begin(), model_stop_ids.end());
   return ids;
 }
 
@@ -92,9 +103,16 @@ std::vector<RowResult> Runner::sample(mx::array& logits, const Batch& batch,
                         .n_logprobs = seq.request.prompt_logprobs,
                         .result = &results[i].prompt_logprobs[k]});
     if (!batch[i].samples()) continue;
-    sampled.push_back({.logits = take_row(),
+    const auto row = take_row();
+    const auto allowed = allowed_ids(seq);
+    if (!allowed.ok()) {
+      results[i].token.error = allowed.status();
+      continue;
+    }
+    sampled.push_back({.logits = row,
                        .params = &seq.request.sampling,
                        .history = {seq.tokens, static_cast<size_t>(seq.n_prompt())},
+                       .allowed = allowed.value(),
                        .banned = banned_ids(seq, model_stop_ids),
                        .n_logprobs = seq.request.logprobs,
                        .result = &results[i].token});

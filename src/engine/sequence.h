@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cache/block_manager.h"
 #include "engine/service.h"
+#include "text/grammar.h"
 
 namespace mlxforge {
 
@@ -18,9 +19,11 @@ struct Sequence {
   int n_computed = 0;           // tokens whose keys and values are in the cache
   int n_scored = 1;  // prompt tokens whose log-probabilities are known; the first has none
   BlockTables blocks;
+  std::unique_ptr<Constraint> constraint;  // of request.grammar; null: any token may come
 
   TimePoint submitted, admitted, first_token;
 
+  bool grammar_ended() const { return constraint && constraint->ended(); }
   int n_tokens() const { return static_cast<int>(tokens.size()); }
   uint32_t choice() const { return request.sampling.choice; }
   int n_prompt() const { return static_cast<int>(request.prompt.size()); }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "sampling/params.h"
 
 namespace mlxforge {
+
+class Grammar;
 
 using RequestId = uint64_t;
 
@@ -28,6 +31,9 @@ struct Request {
   int min_tokens = 0;             // stop ids cannot be sampled before this many tokens
   std::vector<int32_t> stop_ids;  // beyond the model's own stop set
   bool ignore_eos = false;        // the model's stop set is then ordinary tokens
+  // What the answer follows; null: nothing. It ends where nothing can follow, whatever min_tokens
+  // and ignore_eos say; where it may end or go on, they hold.
+  std::shared_ptr<const Grammar> grammar;
   // Answers to the same prompt, which is computed once. Choice i draws its own random numbers, and
   // is what the same request gives alone with sampling.choice = i.
   int n = 1;

@@ -4,11 +4,25 @@
 #include <atomic>
 #include <limits>
 
+#include "sampling/token_mask.h"
+
 namespace mlxforge {
 namespace {
 
 SampledToken failed(const char* why) {
   return {.error = {.code = Code::internal, .message = why, .param = ""}};
+}
+
+bool excludes_ids(const SampleRow& row) { return !row.banned.empty() || !row.allowed.empty(); }
+
+Status nothing_left(const SampleRow& row) {
+  if (row.banned.empty())
+    return Status::invalid("the model has none of the tokens that the grammar allows here");
+  return Status::invalid(
+      row.allowed.empty()
+          ? "'min_tokens' forbids the stop tokens, which are all there are"
+          : "'min_tokens' or 'ignore_eos' forbids the stop tokens, and the grammar allows no other",
+      "min_tokens");
 }
 
 }  // namespace
@@ -54,6 +68,7 @@ SampledToken Sampler::choose(const SampleRow& row, Scratch& scratch) const {
   const auto& p = *row.params;
   const std::span<float> logits = row.logits.first(n_valid_);
   process_logits(logits, p, row.history, scratch.processors);
+  if (!row.allowed.empty()) mask_logits(logits, row.allowed);
   for (const int32_t id : row.banned) row.logits[id] = -std::numeric_limits<float>::infinity();
   const auto output = static_cast<uint32_t>(row.history.tokens.size() - row.history.n_prompt);
   const auto [id, error] =
@@ -67,9 +82,8 @@ SampledToken Sampler::choose(const SampleRow& row, Scratch& scratch) const {
                        .xtc_threshold = p.xtc_threshold},
                       {.seed = p.seed, .choice = p.choice, .output = output}, scratch.candidates);
   if (error == cpu::SampleError::none) return {.id = id};
-  if (!row.banned.empty() && std::ranges::max(logits) == -std::numeric_limits<float>::infinity())
-    return {.error = Status::invalid(
-                "'min_tokens' forbids the stop tokens, which are all there are", "min_tokens")};
+  if (std::ranges::max(logits) == -std::numeric_limits<float>::infinity() && excludes_ids(row))
+    return {.error = nothing_left(row)};
   return failed(error == cpu::SampleError::nan
                     ? "the model produced NaN logits for this request"
                     : "the model produced infinite logits for this request");

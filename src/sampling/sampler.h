@@ -24,8 +24,9 @@ struct SampleRow {
   std::span<float> logits;  // (vocab); processors and bans change it
   const SamplingParams* params = nullptr;
   TokenHistory history;
-  std::vector<int32_t> banned;  // ids in [0, vocab) that may not be sampled now
-  int n_logprobs = -1;          // how many likeliest to name beside the chosen one; -1: nothing
+  std::span<const uint32_t> allowed;  // a grammar's mask (token_mask.h); empty: all
+  std::vector<int32_t> banned;        // ids in [0, vocab) that may not be sampled now
+  int n_logprobs = -1;  // how many likeliest to name beside the chosen one; -1: nothing
   SampledToken* result = nullptr;
 };
 

@@ -19,6 +19,7 @@ struct Wish {
   SamplingParams params;
   uint32_t output_index = 0;
   std::vector<int32_t> banned = {};
+  std::vector<uint32_t> allowed = {};
 
   // A prompt and as many tokens as have been generated, of few ids so that they repeat.
   std::vector<int32_t> history() const {
@@ -57,6 +58,7 @@ class SamplerTest : public ::testing::Test {
       rows.push_back({.logits = wish.logits,
                       .params = &wish.params,
                       .history = {histories[i], Wish::kPrompt},
+                      .allowed = wish.allowed,
                       .banned = wish.banned,
                       .result = &results[i]});
     }
@@ -89,6 +91,7 @@ TEST_F(SamplerTest, ARowDoesNotDependOnItsCompany) {
         {.temperature = 1, .typical_p = 0.3f, .seed = 5},
         {.temperature = 2, .xtc_probability = 0.5f, .seed = i}};
     wishes.push_back({random_logits(i / 3), kinds[i % kKinds], i / kKinds, {}});
+    if (i % 5 == 2) wishes.back().allowed.assign(9, 0x12345678u + i);
     if (i % 4 == 1) wishes.back().banned = {static_cast<int32_t>(i), best(wishes.back().logits)};
   }
   std::vector<int32_t> alone;

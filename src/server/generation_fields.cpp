@@ -5,6 +5,7 @@
 #include <random>
 
 #include "server/sampling_fields.h"
+#include "server/structured_output.h"
 
 namespace mlxforge {
 namespace {
@@ -87,12 +88,6 @@ constexpr Field kFields[] = {
     {"safety_identifier", string},
     {"prompt_cache_key", string},
     // Features to come.
-    later("response_format", object, R"({"type":"text"})"),
-    later("structured_outputs", object, "{}"),
-    later("guided_json", any, "null"),
-    later("guided_regex", string, "null"),
-    later("guided_choice", array, "null"),
-    later("guided_grammar", string, "null"),
     later("priority", integer, "0"),
 };
 
@@ -198,6 +193,8 @@ Result<Request> common_request(Params& params, const ModelContext& model) {
   if (!limit.ok()) return limit.status();
   fill_sampling(params, model);
   if (Status status = finish_sampling(params, model); !status.ok()) return status;
+  auto grammar = compile_grammar(params, model);
+  if (!grammar.ok()) return grammar.status();
   const int n = params.best_of.value_or(params.n);
   const bool ranked = n > params.n;
   return Request{.sampling = params.sampling,
@@ -205,6 +202,7 @@ Result<Request> common_request(Params& params, const ModelContext& model) {
                  .min_tokens = params.min_tokens,
                  .stop_ids = params.stop_ids,
                  .ignore_eos = params.ignore_eos,
+                 .grammar = std::move(*grammar),
                  .n = n,
                  .logprobs = params.logprobs.value_or(ranked ? 0 : -1),
                  .prompt_logprobs = params.prompt_logprobs.value_or(

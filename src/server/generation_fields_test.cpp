@@ -105,10 +105,10 @@ constexpr Bad kBad[] = {
     {R"("dry_sequence_breakers":[""])", "dry_sequence_breakers"},
     {R"("dry_sequence_breakers":[5])", "dry_sequence_breakers"},
     {R"("presence_penalty":1e999)", "body"},
-    {R"("response_format":{"type":"json_object"})", "response_format"},
+    {R"("response_format":{"type":"xml"})", "response_format"},
     {R"("response_format":{"type":"json_schema","json_schema":{}})", "response_format"},
     {R"("response_format":"text")", "response_format"},
-    {R"("guided_json":{})", "guided_json"},
+    {R"("guided_json":5)", "guided_json"},
     {R"("prompt_logprobs":-1)", "prompt_logprobs"},
 };
 

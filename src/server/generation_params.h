@@ -7,6 +7,7 @@
 
 #include "engine/service.h"
 #include "server/fields.h"
+#include "text/grammar.h"
 
 namespace mlxforge {
 
@@ -34,6 +35,9 @@ struct GenerationParams : RequestParams {
   std::optional<int> prompt_logprobs;
   bool chat_logprobs = false;  // chat says the same in two fields; these become `logprobs`
   std::optional<int> top_logprobs;
+
+  GrammarSource grammar;      // structured_output.h; empty text: none
+  std::string grammar_field;  // where it came from
 
   OrderedJson input;  // messages or prompt; its endpoint checks it
 };

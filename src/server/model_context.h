@@ -10,8 +10,9 @@
 
 namespace mlxforge {
 
-class Tokenizer;
 class ChatTemplate;
+class GrammarCompiler;
+class Tokenizer;
 
 // Used where a request names no value: the model's generation_config, else these.
 struct SamplingDefaults {
@@ -28,8 +29,9 @@ struct ModelContext {
   std::vector<std::string> aliases;  // further names that requests may use
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none, chat is refused
-  int max_ctx = 0;                                    // tokens, prompt and answer together
-  int vocab_size = 0;                                 // ids below it may be sent
+  std::shared_ptr<const GrammarCompiler> grammars;
+  int max_ctx = 0;     // tokens, prompt and answer together
+  int vocab_size = 0;  // ids below it may be sent
   SamplingDefaults defaults;
   EngineService* engine = nullptr;  // outlives the server's run
 };

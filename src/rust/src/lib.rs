@@ -2,8 +2,11 @@
 //! into an exception; `guard` turns a panic into one too, so none reaches the C++ side.
 
 mod gguf;
+mod grammar;
 mod json;
 mod lengths;
+mod schema;
+mod schema_depth;
 mod template;
 mod token_bytes;
 mod tokenizer;
@@ -11,6 +14,7 @@ mod tokenizer;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 
+use grammar::{Grammars, Matcher};
 use template::Template;
 use tokenizer::Tokenizer;
 
@@ -73,6 +77,20 @@ pub mod ffi {
         suffix: Vec<u32>,
     }
 
+    enum GrammarKind {
+        JsonSchema,
+        Regex,
+        Choice, // one of the strings in a JSON list
+        Lark,
+    }
+
+    struct GrammarSource {
+        kind: GrammarKind,
+        text: String,
+        blanks: bool,      // JSON: white space between its tokens
+        after_space: bool, // a space comes before the text
+    }
+
     unsafe extern "C++" {
         include!("base/cancel_flag.h");
         #[namespace = "mlxforge"]
@@ -95,6 +113,16 @@ pub mod ffi {
         type Template;
         fn compile_template(source: &str) -> Result<Box<Template>>;
         fn render(self: &Template, context: &str) -> Result<String>;
+
+        type Grammars;
+        fn grammars_of(table: &TokenTable, end_ids: &[u32]) -> Result<Box<Grammars>>;
+        fn compile(self: &Grammars, source: &GrammarSource) -> Result<Box<Matcher>>;
+
+        type Matcher;
+        fn fork(self: &Matcher) -> Box<Matcher>;
+        fn mask(self: &mut Matcher, out: &mut [u32]) -> Result<()>;
+        fn accept(self: &mut Matcher, id: u32) -> Result<()>;
+        fn ended(self: &Matcher) -> bool;
     }
 }
 
@@ -119,4 +147,8 @@ fn tokenizer_from_gguf(vocab: &ffi::GgufVocab) -> Result<Box<Tokenizer>> {
 
 fn compile_template(source: &str) -> Result<Box<Template>> {
     guard(|| Ok(Box::new(Template::compile(source)?)))
+}
+
+fn grammars_of(table: &ffi::TokenTable, end_ids: &[u32]) -> Result<Box<Grammars>> {
+    guard(|| Ok(Box::new(Grammars::new(table, end_ids)?)))
 }

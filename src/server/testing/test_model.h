@@ -9,6 +9,7 @@
 
 #include "server/model_context.h"
 #include "text/chat_template.h"
+#include "text/grammar.h"
 #include "text/tokenizer.h"
 
 namespace mlxforge {
@@ -74,6 +75,8 @@ inline std::shared_ptr<ModelContext> test_model(EngineService* engine) {
   const TemplateSource source{
       "{% for m in messages %}[{{ m.role }}]{{ m.content }}<|end|>{% endfor %}[assistant]", ""};
   model->chat_template = std::make_shared<const ChatTemplate>(source, tokenizer->special_names());
+  model->grammars =
+      std::make_shared<const GrammarCompiler>(tokenizer, std::vector<int32_t>{kTestEnd});
   model->tokenizer = std::move(tokenizer);
   model->max_ctx = 4096;
   model->vocab_size = kTestVocab;
