@@ -98,7 +98,7 @@ FORMS = [
 @pytest.mark.parametrize("fields, fits", FORMS, ids=lambda f: next(iter(f)) if isinstance(f, dict) else "")
 def test_every_field(tiny_server, soon_ended, fields, fits):
     """In chat and completions, streamed or not, n answers, alone and in company: the same bytes, of the form."""
-    options = {"temperature": 1, "seed": 7, "max_tokens": 300, "logit_bias": soon_ended} | fields
+    options = {"temperature": 1, "seed": 7, "max_tokens": 300, "n": 3, "logit_bias": soon_ended} | fields
 
     def texts(_=None):
         status, reply = tiny_server.complete("abc", **options)
@@ -111,8 +111,11 @@ def test_every_field(tiny_server, soon_ended, fields, fits):
         company = pool.submit(tiny_server.complete, "hello", temperature=1, seed=1, max_tokens=100)
         assert list(pool.map(texts, range(4))) == [alone] * 4
         assert company.result()[0] == 200
-    streamed = "".join(c["text"] for e in stream(tiny_server, "/v1/completions", {"prompt": "abc"} | options) for c in e["choices"])
-    assert streamed == alone[0]
+    streamed = [""] * 3
+    for event in stream(tiny_server, "/v1/completions", {"prompt": "abc"} | options):
+        for choice in event["choices"]:
+            streamed[choice["index"]] += choice["text"]
+    assert streamed == alone
     status, reply = tiny_server.chat("abc", **options)
     assert status == 200 and fits(reply["choices"][0]["message"]["content"])
 
