@@ -1,11 +1,15 @@
 // serve: the HTTP server over a loaded model.
+#include <numeric>
 #include <string>
 
 #include "app/commands.h"
 #include "app/generation_config.h"
 #include "app/session.h"
+#include "base/option_values.h"
 #include "server/server.h"
 #include "text/grammar.h"
+#include "text/tool_format.h"
+#include "text/tool_prompt.h"
 
 namespace mlxforge {
 namespace {
@@ -39,6 +43,13 @@ ServerOptions server_options(const Options& options) {
   return result;
 }
 
+const ToolFormat& choose_tool_format(const Session& session, ToolParserChoice choice) {
+  if (choice != ToolParserChoice::automatic) return *tool_format(show_value(choice));
+  if (!session.chat_template) return tool_format_of("");
+  const auto texts = session.chat_template->texts();
+  return tool_format_of(std::accumulate(texts.begin(), texts.end(), std::string()));
+}
+
 std::shared_ptr<const ModelContext> model_context(const Session& session, const Options& options) {
   auto model = std::make_shared<ModelContext>();
   model->id = session.files.name;
@@ -46,6 +57,8 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   session.text();  // a server without one could serve nothing
   model->tokenizer = session.tokenizer;
   model->chat_template = session.chat_template;
+  model->tool_format = &choose_tool_format(session, options.serve.tool_parser);
+  model->template_reads_tools = session.chat_template && reads_tools(*session.chat_template);
   model->grammars = std::make_shared<const GrammarCompiler>(session.tokenizer, session.stop_ids);
   model->max_ctx = session.max_ctx;
   model->vocab_size = session.vocab_size;

@@ -42,6 +42,9 @@ inline constexpr std::string_view kNames<Against>[] = {"none", "float"};
 template <>
 inline constexpr std::string_view kNames<KernelChoice>[] = {"auto", "reference"};
 template <>
+inline constexpr std::string_view kNames<ToolParserChoice>[] = {"auto", "hermes", "mistral",
+                                                                "llama3", "json"};
+template <>
 inline constexpr std::string_view kNames<LogLevel>[] = {"debug", "info", "warn", "error"};
 
 size_t parse_choice(std::string_view text, std::span<const std::string_view> names);

@@ -129,6 +129,9 @@ constexpr OptionField kFields[] = {
          "Our kernels where the device has them, or the reference from stock MLX ops."}),
     field<&O::chat_template>(
         {"chat-template", "FILE", "", "A Jinja chat template to use instead of the model's."}),
+    field<&O::serve, &ServeOptions::tool_parser>(
+        {"tool-parser", "auto|hermes|mistral|llama3|json", "serve",
+         "How the model writes tool calls; auto goes by its chat template."}),
     field<&O::log_level>(
         {"log-level", "debug|info|warn|error", "", "The least level that is logged."}),
     field<&O::serve, &ServeOptions::host>(

@@ -33,6 +33,8 @@ enum class Activations {
 // under Activations::float32.
 enum class KvDtype { automatic, f32, f16, bf16 };
 enum class KernelChoice { automatic, reference };
+// How the model writes tool calls. automatic: as its chat template does.
+enum class ToolParserChoice { automatic, hermes, mistral, llama3, json };
 
 // How the engine computes and what it may use.
 struct EngineOptions {
@@ -71,6 +73,7 @@ struct ServeOptions {
   int port = 8080;                 // 0: any free one, printed at start
   std::vector<std::string> alias;  // further model names accepted in requests
   AccessOptions access;
+  ToolParserChoice tool_parser = ToolParserChoice::automatic;
   HttpOptions http;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/service.h"
+#include "text/tool_parser.h"
 
 namespace mlxforge {
 
@@ -30,16 +31,22 @@ struct ScoredToken {
 // Part of an answer, or all of it.
 struct Piece {
   std::string text;
+  std::vector<ToolDelta> calls;
   std::vector<ScoredToken> tokens;  // where log-probabilities are wanted
 
-  bool empty() const { return text.empty() && tokens.empty(); }
+  bool empty() const { return text.empty() && calls.empty() && tokens.empty(); }
   void append(Piece next);
 };
+
+// stop: the model's end of turn, a stop string or token, the end of a grammar. length: max_tokens
+// or the context.
+enum class Ending { stop, length, tool_calls };
+const char* ending_name(Ending ending);
 
 // One of the answers to a prompt, when it has ended without an error.
 struct Answer {
   Piece piece;
-  bool hit_limit = false;  // ended by max_tokens or the context, else by a stop
+  Ending ending = Ending::stop;
   const std::vector<ScoredToken>* prompt = nullptr;  // where its log-probabilities are wanted
 };
 
@@ -62,7 +69,7 @@ class AnswerFormat {
   // interleave. The end of the last one comes with the totals.
   virtual std::string first(size_t index) = 0;
   virtual std::string piece(size_t index, const Piece& piece) = 0;
-  virtual std::string end(size_t index, bool hit_limit, const Totals* totals) = 0;
+  virtual std::string end(size_t index, Ending ending, const Totals* totals) = 0;
 
   // The JSON body of an answer that was not streamed; choices in the order of their index.
   virtual std::string whole(std::span<const Answer> answers, const Totals& totals) = 0;

@@ -7,6 +7,19 @@
 #include "server/sse.h"
 
 namespace mlxforge {
+namespace {
+
+Ending ending_of(const TokenStream& stream, FinishReason finish) {
+  if (finish == FinishReason::length && !stream.matched()) return Ending::length;
+  return stream.calls_tools() ? Ending::tool_calls : Ending::stop;
+}
+
+}  // namespace
+
+const char* ending_name(Ending ending) {
+  constexpr const char* kNames[] = {"stop", "length", "tool_calls"};
+  return kNames[static_cast<int>(ending)];
+}
 
 Generation::Generation(std::shared_ptr<const ModelContext> model, GenerationPlan plan,
                        std::unique_ptr<AnswerFormat> format)
@@ -14,7 +27,7 @@ Generation::Generation(std::shared_ptr<const ModelContext> model, GenerationPlan
       model_(std::move(model)),
       plan_(std::move(plan)),
       format_(std::move(format)) {
-  const TokenStream stream(model_, plan_.stops);
+  const TokenStream stream(model_, plan_.stops, plan_.tools);
   for (const Request& request : requests) {
     Prompt prompt{.scores = request.prompt_logprobs >= 0,
                   .choices = std::vector<Choice>(request.n, Choice(stream))};
@@ -67,7 +80,7 @@ std::string Generation::show(size_t request, const StepEvent& event) {
   std::string out;
   if (begins) out = format_->first(index);
   if (!piece.empty()) out += format_->piece(index, piece);
-  if (last) out += format_->end(index, choice.hit_limit, done_ ? &totals_ : nullptr);
+  if (last) out += format_->end(index, choice.ending, done_ ? &totals_ : nullptr);
   return out;
 }
 
@@ -78,7 +91,7 @@ Piece Generation::begin(const Prompt& prompt, Choice& choice) const {
 
 void Generation::finish_choice(Choice& choice, const StepEvent& event) {
   choice.done = true;
-  choice.hit_limit = event.finish == FinishReason::length && !choice.stream.matched();
+  choice.ending = ending_of(choice.stream, event.finish);
   Timings& all = totals_.timings;
   const Timings& own = event.timings;
   if (event.choice == 0) {  // the one that computed the prompt
@@ -135,7 +148,7 @@ std::vector<Answer> Generation::answers() {
       prompt.shown = TokenStream(model_, {}).echo(prompt.tokens, &prompt.logprobs).tokens;
     for (Choice* choice : chosen(prompt))
       out.push_back({.piece = std::move(choice->shown),
-                     .hit_limit = choice->hit_limit,
+                     .ending = choice->ending,
                      .prompt = plan_.prompt_logprobs ? &prompt.shown : nullptr});
   }
   return out;
@@ -151,7 +164,7 @@ HttpReply Generation::reply() {
 const char* Generation::finish() const {
   if (!done_) return "disconnect";
   if (failed()) return "error";
-  return prompts_.front().choices.front().hit_limit ? "length" : "stop";
+  return ending_name(prompts_.front().choices.front().ending);
 }
 
 }  // namespace mlxforge

@@ -18,6 +18,7 @@ namespace mlxforge {
 struct GenerationPlan {
   std::vector<Request> requests;  // one for each prompt, all for as many choices
   std::vector<std::string> stops;
+  const ToolFormat* tools = nullptr;  // of the calls that the answers may have
   int n = 1;          // choices shown of each prompt: if fewer than are made, the likeliest ones
   bool echo = false;  // the prompt is the beginning of the text
   bool prompt_logprobs = false;  // those of the prompt are shown beside the text
@@ -59,7 +60,8 @@ class Generation {
     explicit Choice(TokenStream stream) : stream(std::move(stream)) {}
     TokenStream stream;
     Piece shown;  // gathered when not streaming
-    bool begun = false, done = false, hit_limit = false;
+    bool begun = false, done = false;
+    Ending ending = Ending::stop;
     double logprob = 0;  // of all its tokens
     int n_scored = 0;
   };

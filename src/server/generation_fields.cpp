@@ -218,6 +218,7 @@ Result<GenerationPlan> plan_generation(Params& params, const Prompts& prompts,
   const Result<Request> common = common_request(params, model);
   if (!common.ok()) return common.status();
   GenerationPlan plan{.stops = std::move(params.stop),
+                      .tools = params.tools.format,
                       .n = params.n,
                       .echo = params.echo,
                       .prompt_logprobs = params.prompt_logprobs.has_value(),

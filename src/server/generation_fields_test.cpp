@@ -125,7 +125,7 @@ TEST_F(Fields, RefusesBadChatFields) {
       {R"("top_logprobs":5)", "top_logprobs"},
       {R"("top_logprobs":21)", "top_logprobs"},
       {R"("top_logprobs":-1)", "top_logprobs"},
-      {R"("tools":[{"type":"function","function":{"name":"f"}}])", "tools"},
+      {R"("tools":[{"type":"web_search"}])", "tools"},
       {R"("tools":{})", "tools"},
       {R"("tool_choice":"required")", "tool_choice"},
       {R"("tool_choice":{"type":"function"})", "tool_choice"},

@@ -8,8 +8,19 @@
 #include "engine/service.h"
 #include "server/fields.h"
 #include "text/grammar.h"
+#include "text/tool_format.h"
 
 namespace mlxforge {
+
+// Which functions a chat's answer may call: tools.h.
+struct ToolParams {
+  enum class Choice { automatic, none, required, named };
+  OrderedJson list = OrderedJson::array();
+  Choice choice = Choice::automatic;
+  std::string named;
+  bool several = true;                 // more than one call
+  const ToolFormat* format = nullptr;  // of the answer's calls; null: it has none
+};
 
 // Absent optionals mean the model's defaults.
 struct GenerationParams : RequestParams {
@@ -36,6 +47,7 @@ struct GenerationParams : RequestParams {
   bool chat_logprobs = false;  // chat says the same in two fields; these become `logprobs`
   std::optional<int> top_logprobs;
 
+  ToolParams tools;
   GrammarSource grammar;      // structured_output.h; empty text: none
   std::string grammar_field;  // where it came from
 

@@ -53,20 +53,43 @@ Status normalise_content(OrderedJson& message, size_t i) {
 }
 
 // Templates print the arguments as JSON; a string would be printed quoted.
-void open_arguments(OrderedJson& call) {
-  const OrderedJson::json_pointer path("/function/arguments");
-  if (!call.contains(path) || !call[path].is_string()) return;
-  auto arguments = parse_body(call[path].get_ref<const std::string&>());
-  if (arguments.ok()) call[path] = std::move(*arguments);
+void open_arguments(OrderedJson& arguments) {
+  if (!arguments.is_string()) return;
+  auto opened = parse_body(arguments.get_ref<const std::string&>());
+  if (opened.ok()) arguments = std::move(*opened);
+}
+
+bool is_text(const OrderedJson& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string();
+}
+
+Status normalise_call(OrderedJson& call, const std::string& where, size_t i) {
+  if (!call.is_object()) return bad(i, where + " must be an object");
+  if (call.contains("id") && !is_text(call, "id")) return bad(i, where + ".id must be a string");
+  if (call.contains("type") && call["type"] != "function")
+    return bad(i, where + ".type must be 'function'");
+  const auto function = call.find("function");
+  if (function == call.end() || !function->is_object() || !is_text(*function, "name"))
+    return bad(i, where + ".function must be an object with a string 'name'");
+  OrderedJson& arguments = (*function)["arguments"];
+  if (arguments.is_null()) arguments = OrderedJson::object();
+  if (!arguments.is_string() && !arguments.is_object())
+    return bad(i, where + ".function.arguments must be a string of JSON or an object");
+  open_arguments(arguments);
+  return {};
 }
 
 Status normalise_tool_calls(OrderedJson& message, size_t i) {
+  if (message.contains("tool_call_id") && !is_text(message, "tool_call_id"))
+    return bad(i, ".tool_call_id must be a string");
   const auto calls = message.find("tool_calls");
   if (calls == message.end() || calls->is_null()) return {};
   if (!calls->is_array()) return bad(i, ".tool_calls must be a list");
-  for (auto& call : *calls) {
-    if (!call.is_object()) return bad(i, ".tool_calls must be a list of objects");
-    open_arguments(call);
+  if (message["role"] != "assistant") return bad(i, ".tool_calls is for assistants only");
+  for (size_t k = 0; k < calls->size(); ++k) {
+    const std::string where = str(".tool_calls[", k, "]");
+    if (Status status = normalise_call((*calls)[k], where, i); !status.ok()) return status;
   }
   return {};
 }

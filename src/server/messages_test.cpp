@@ -33,6 +33,17 @@ TEST(Messages, RefusesWhatIsNoConversation) {
            R"([{"role":"assistant","content":null,"tool_calls":{}}])",
            R"([{"role":"assistant","content":null,"tool_calls":[1]}])",
            R"([{"role":"user","content":"a"},{"role":"x","content":"a"}])",
+           R"([{"role":"assistant","tool_calls":[{}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":5}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":"f"}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":{}}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":{"name":5}}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":5}}]}])",
+           R"([{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":[]}}]}])",
+           R"([{"role":"assistant","tool_calls":[{"id":5,"function":{"name":"f"}}]}])",
+           R"([{"role":"assistant","tool_calls":[{"type":"x","function":{"name":"f"}}]}])",
+           R"([{"role":"user","content":"a","tool_calls":[{"function":{"name":"f"}}]}])",
+           R"([{"role":"tool","content":"a","tool_call_id":5}])",
        }) {
     OrderedJson messages = OrderedJson::parse(text);
     const Status status = normalise_messages(messages);
@@ -60,8 +71,8 @@ TEST(Messages, BringsEveryAcceptedFormToTheTemplatesForm) {
        R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{"b":1,"a":[2]}}}]}])"},
       {R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"no json"}}]}])",
        R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"no json"}}]}])"},
-      {R"([{"role":"assistant","content":"","tool_calls":[{"function":"f"}]}])",
-       R"([{"role":"assistant","content":"","tool_calls":[{"function":"f"}]}])"},
+      {R"([{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f"}}]}])",
+       R"([{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":{}}}],"content":null}])"},
       {R"([{"role":"assistant","content":"x","tool_calls":null}])",
        R"([{"role":"assistant","content":"x","tool_calls":null}])"},
   };

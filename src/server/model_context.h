@@ -13,6 +13,7 @@ namespace mlxforge {
 class ChatTemplate;
 class GrammarCompiler;
 class Tokenizer;
+struct ToolFormat;
 
 // Used where a request names no value: the model's generation_config, else these.
 struct SamplingDefaults {
@@ -29,6 +30,8 @@ struct ModelContext {
   std::vector<std::string> aliases;  // further names that requests may use
   std::shared_ptr<const Tokenizer> tokenizer;
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none, chat is refused
+  const ToolFormat* tool_format = nullptr;            // how it writes tool calls
+  bool template_reads_tools = true;                   // else they are written into its messages
   std::shared_ptr<const GrammarCompiler> grammars;
   int max_ctx = 0;     // tokens, prompt and answer together
   int vocab_size = 0;  // ids below it may be sent

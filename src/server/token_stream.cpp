@@ -4,10 +4,28 @@
 
 namespace mlxforge {
 
+namespace {
+
+template <class T>
+void append_all(std::vector<T>& to, std::vector<T> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
 void Piece::append(Piece next) {
   text += next.text;
-  tokens.insert(tokens.end(), std::make_move_iterator(next.tokens.begin()),
-                std::make_move_iterator(next.tokens.end()));
+  append_all(calls, std::move(next.calls));
+  append_all(tokens, std::move(next.tokens));
+}
+
+TokenStream::TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops,
+                         const ToolFormat* tools)
+    : model_(std::move(model)), detokenizer_(*model_->tokenizer), stops_(std::move(stops)) {
+  if (!tools) return;
+  tools_.emplace(*tools);
+  const auto lead = model_->tokenizer->token_to_id(tools->lead);
+  if (lead && model_->tokenizer->is_special(*lead)) lead_id_ = *lead;
 }
 
 ShownToken TokenStream::shown(int32_t id) const {
@@ -29,7 +47,8 @@ ScoredToken TokenStream::scored(const TokenLogprobs& token) const {
 }
 
 std::string TokenStream::decode(int32_t id) {
-  std::string text = detokenizer_.push(id);
+  std::string text = id == lead_id_ ? detokenizer_.flush() + model_->tokenizer->id_to_token(id)
+                                    : detokenizer_.push(id);
   characters_ += std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
   return text;
 }
@@ -56,7 +75,16 @@ Piece TokenStream::push(std::span<const int32_t> tokens, std::span<const TokenLo
     piece.text += stops_.push(detokenizer_.flush());
     piece.text += stops_.flush();
   }
+  find_calls(piece, last);
   return piece;
+}
+
+void TokenStream::find_calls(Piece& piece, bool last) {
+  if (!tools_) return;
+  ParsedText parsed = tools_->push(piece.text);
+  piece.text = std::move(parsed.content);
+  piece.calls = std::move(parsed.calls);
+  if (last) piece.text += tools_->flush().content;
 }
 
 }  // namespace mlxforge

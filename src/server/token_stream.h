@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,13 +13,15 @@
 #include "server/model_context.h"
 #include "text/detokenizer.h"
 #include "text/stop_strings.h"
+#include "text/tool_parser.h"
 
 namespace mlxforge {
 
 class TokenStream {
  public:
-  TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops)
-      : model_(std::move(model)), detokenizer_(*model_->tokenizer), stops_(std::move(stops)) {}
+  // `tools`: the format of the calls to find in the text; null: it is text throughout.
+  TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops,
+              const ToolFormat* tools = nullptr);
 
   // The prompt as the beginning of the text, before any push. `scores`, of its tokens from the
   // second on, may be null.
@@ -29,15 +32,19 @@ class TokenStream {
   ScoredToken scored(const TokenLogprobs& token) const;
 
   bool matched() const { return stops_.matched(); }  // a stop string has ended the text
+  bool calls_tools() const { return tools_ && tools_->n_calls() > 0; }
   int tokens() const { return tokens_; }  // up to and with the one that completed the stop string
 
  private:
   ShownToken shown(int32_t id) const;
   std::string decode(int32_t id);
+  void find_calls(Piece& piece, bool last);
 
   std::shared_ptr<const ModelContext> model_;  // owns the tokenizer
   Detokenizer detokenizer_;
   StopStrings stops_;
+  std::optional<ToolParser> tools_;
+  int32_t lead_id_ = -1;  // a special token that begins calls, and is shown to the parser
   int tokens_ = 0;
   size_t characters_ = 0;  // of all text so far, what is held back included
 };

@@ -45,6 +45,20 @@ rs::GrammarKind kind_of(const GrammarSource& source) {
   return rs::GrammarKind::JsonSchema;
 }
 
+rs::GrammarSource rust_source(const GrammarSource& source) {
+  return {.kind = kind_of(source),
+          .text = source.text,
+          .name = source.name,
+          .label = source.label,
+          .blanks = source.blanks};
+}
+
+size_t size_of(const GrammarSource& source) {
+  size_t size = source.text.size();
+  for (const GrammarSource& part : source.parts) size += part.text.size();
+  return size;
+}
+
 std::vector<uint32_t> ids_within(const std::vector<int32_t>& ids, int32_t size) {
   std::vector<uint32_t> out;
   for (const int32_t id : ids)
@@ -131,14 +145,13 @@ GrammarCompiler::~GrammarCompiler() = default;
 
 Result<std::shared_ptr<const Grammar>> GrammarCompiler::compile(const GrammarSource& source) const
     try {
-  if (source.text.size() > kMaxSourceBytes)
+  if (size_of(source) > kMaxSourceBytes)
     return Status::invalid(str("it is longer than ", kMaxSourceBytes, " bytes"));
   const Tokenizer& tokenizer = *impl_->tokenizer;
-  auto matcher =
-      impl_->get_grammars().compile({.kind = kind_of(source),
-                                     .text = source.text,
-                                     .blanks = source.blanks,
-                                     .after_space = tokenizer.first_space() != FirstSpace::kept});
+  std::vector<rs::GrammarSource> sources = {rust_source(source)};
+  for (const GrammarSource& part : source.parts) sources.push_back(rust_source(part));
+  const bool after_space = source.begins_with_text && tokenizer.first_space() != FirstSpace::kept;
+  auto matcher = impl_->get_grammars().compile({sources.data(), sources.size()}, after_space);
   auto first = next_mask(*matcher, (tokenizer.vocab_size() + 31) / 32);
   if (!first.ok()) return first.status();
   auto impl =

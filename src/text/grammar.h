@@ -23,6 +23,11 @@ struct GrammarSource {
   Kind kind = Kind::json_schema;
   std::string text;
   bool blanks = true;  // of a JSON schema: white space between its tokens, up to 24 characters
+
+  std::vector<GrammarSource> parts;  // that a Lark grammar refers to, as @name
+  std::string name = "answer";
+  std::string label;             // what a failure in it begins with
+  bool begins_with_text = true;  // else it says itself where the space that decoding drops stands
 };
 
 // Bit id % 32 of word id / 32: whether the token may come next. As long as the tokenizer's

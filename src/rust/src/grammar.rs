@@ -34,9 +34,9 @@ impl Grammars {
         Ok(Self { factory })
     }
 
-    pub fn compile(&self, source: &GrammarSource) -> Result<Box<Matcher>> {
+    pub fn compile(&self, sources: &[GrammarSource], after_space: bool) -> Result<Box<Matcher>> {
         guard(|| {
-            let parser = self.factory.create_parser(grammar(source)?).map_err(clear)?;
+            let parser = self.factory.create_parser(grammar(sources, after_space)?).map_err(clear)?;
             Ok(Box::new(Matcher { inner: llguidance::Matcher::new(Ok(parser)) }))
         })
     }
@@ -71,20 +71,29 @@ fn words(table: &TokenTable) -> Vec<Vec<u8>> {
     table.ends.iter().zip(&table.special).map(word).collect()
 }
 
-fn grammar(source: &GrammarSource) -> Result<TopLevelGrammar> {
-    let mut body = match source.kind {
-        GrammarKind::JsonSchema => GrammarWithLexer::from_json_schema(json_schema(source)?),
+fn grammar(sources: &[GrammarSource], after_space: bool) -> Result<TopLevelGrammar> {
+    let mut grammars = sources.iter().map(part).collect::<Result<Vec<_>>>()?;
+    if after_space {
+        let start = format!("start: \" \" @{}", sources.first().map_or("", |answer| &answer.name));
+        grammars.insert(0, GrammarWithLexer::from_lark(start));
+    }
+    Ok(TopLevelGrammar { grammars, max_tokens: None })
+}
+
+fn part(source: &GrammarSource) -> Result<GrammarWithLexer> {
+    let labelled = |error| match source.label.as_str() {
+        "" => error,
+        label => format!("{label}: {error}").into(),
+    };
+    let mut grammar = match source.kind {
+        GrammarKind::JsonSchema => GrammarWithLexer::from_json_schema(json_schema(source).map_err(labelled)?),
         GrammarKind::Regex => GrammarWithLexer::from_regex(&source.text),
         GrammarKind::Choice => GrammarWithLexer::from_regex(&choice_regex(source)?),
         GrammarKind::Lark => GrammarWithLexer::from_lark(source.text.clone()),
         _ => return Err("unknown kind of grammar".into()),
     };
-    if !source.after_space {
-        return Ok(TopLevelGrammar::from_grammar(body));
-    }
-    body.name = Some("body".into());
-    let start = GrammarWithLexer::from_lark("start: \" \" @body".into());
-    Ok(TopLevelGrammar { grammars: vec![start, body], max_tokens: None })
+    grammar.name = Some(source.name.clone());
+    Ok(grammar)
 }
 
 fn choice_regex(source: &GrammarSource) -> Result<String> {

@@ -87,8 +87,9 @@ pub mod ffi {
     struct GrammarSource {
         kind: GrammarKind,
         text: String,
-        blanks: bool,      // JSON: white space between its tokens
-        after_space: bool, // a space comes before the text
+        name: String,
+        label: String, // what a failure begins with
+        blanks: bool,  // JSON: white space between its tokens
     }
 
     unsafe extern "C++" {
@@ -116,7 +117,8 @@ pub mod ffi {
 
         type Grammars;
         fn grammars_of(table: &TokenTable, end_ids: &[u32]) -> Result<Box<Grammars>>;
-        fn compile(self: &Grammars, source: &GrammarSource) -> Result<Box<Matcher>>;
+        // The first source, which may refer to the others as @name; after_space: behind a space.
+        fn compile(self: &Grammars, sources: &[GrammarSource], after_space: bool) -> Result<Box<Matcher>>;
 
         type Matcher;
         fn fork(self: &Matcher) -> Box<Matcher>;

@@ -1,6 +1,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/messages.h"
+#include "server/tools.h"
 #include "text/prompt.h"
 
 namespace mlxforge {
@@ -15,23 +16,11 @@ Status join_logprobs(GenerationParams& params) {
   return Status::invalid("'top_logprobs' needs 'logprobs' to be true", "top_logprobs");
 }
 
-// Without tools, these two choices mean the same.
-Status check_tool_choice(OrderedJson& value, GenerationParams&) {
-  if (value == "none" || value == "auto") return {};
-  return Status::invalid("tools are not supported yet; leave this field out or send \"none\"");
-}
-
 constexpr Field kFields[] = {
     {"messages", array, set_json<&GenerationParams::input>},
     {"logprobs", boolean, set_boolean<&GenerationParams::chat_logprobs>},
     {"top_logprobs", integer, set_integer<&GenerationParams::top_logprobs>, 0, kMaxLogprobs},
-    {"tool_choice", any, check_tool_choice},
-    {"function_call", any, check_tool_choice},
-    // Accepted: without tools it says nothing.
-    {"parallel_tool_calls", boolean},
     // Features to come.
-    later("tools", array, "[]"),
-    later("functions", array, "[]"),
     later("documents", array, "[]"),
     later("chat_template", string, "null"),
     later("chat_template_kwargs", object, "{}"),
@@ -55,6 +44,7 @@ Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
   if (Status status = normalise_messages(params.input); !status.ok()) return status;
   ChatInput input;
   input.messages = std::move(params.input);
+  if (Status status = plan_tools(params, model, input); !status.ok()) return status;
   auto ids = encode_chat(*model.tokenizer, *model.chat_template, input);
   if (!ids.ok()) return ids.status();
   return Prompts{std::move(*ids)};
@@ -63,7 +53,7 @@ Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
 }  // namespace
 
 const GenerateEndpoint kChatCompletions = {
-    .fields = kFields, .shape = kChatShape, .encode = encode};
+    .fields = kFields, .tool_fields = tool_fields(), .shape = kChatShape, .encode = encode};
 
 ApiResult chat_completions(const ApiCall& call) { return generate(call, kChatCompletions); }
 

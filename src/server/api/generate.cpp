@@ -37,7 +37,8 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
   if (!body.ok()) return body.status();
   GenerationParams params = default_params(*model);
   const FieldTablesOf<GenerationParams> tables = {generation_fields(), sampling_fields(),
-                                                  structured_output_fields(), endpoint.fields};
+                                                  structured_output_fields(), endpoint.fields,
+                                                  endpoint.tool_fields};
   if (Status s = read_fields(*body, tables, params); !s.ok()) return s;
   if (Status s = check_model(params.model, *model); !s.ok()) return s;
   const auto prompts = endpoint.encode(params, *model);

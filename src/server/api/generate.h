@@ -11,7 +11,8 @@
 namespace mlxforge {
 
 struct GenerateEndpoint {
-  std::span<const Field> fields;  // beside generation_fields()
+  std::span<const Field> fields;  // beside those of generation
+  std::span<const Field> tool_fields = {};
   const AnswerShape& shape;
   // Checks what is the endpoint's own; moves params.input.
   Result<Prompts> (*encode)(GenerationParams& params, const ModelContext& model);

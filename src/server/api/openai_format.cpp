@@ -32,8 +32,6 @@ OrderedJson choice(size_t index, OrderedJson content, OrderedJson logprobs,
   return out;
 }
 
-const char* finish_reason(bool hit_limit) { return hit_limit ? "length" : "stop"; }
-
 OrderedJson usage_json(const Usage& usage) {
   return {{"prompt_tokens", usage.prompt_tokens},
           {"completion_tokens", usage.completion_tokens},
@@ -55,6 +53,38 @@ OrderedJson timings_json(const Timings& t) {
           {"ttft_ms", t.ttft_ms}};
 }
 
+OrderedJson chat_delta(const Piece& piece) {
+  OrderedJson delta = OrderedJson::object();
+  if (!piece.text.empty() || piece.calls.empty()) delta["content"] = piece.text;
+  for (const ToolDelta& call : piece.calls) {
+    OrderedJson out = {{"index", call.index}};
+    if (!call.name.empty()) {
+      out["id"] = random_id("call_");
+      out["type"] = "function";
+      out["function"]["name"] = call.name;
+    }
+    out["function"]["arguments"] = call.arguments;
+    delta["tool_calls"].push_back(std::move(out));
+  }
+  return {{"delta", std::move(delta)}};
+}
+
+OrderedJson chat_message(const Piece& piece) {
+  OrderedJson message = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
+  if (piece.text.empty() && !piece.calls.empty()) message["content"] = nullptr;
+  std::string* arguments = nullptr;
+  for (const ToolDelta& call : piece.calls) {
+    if (!call.name.empty()) {
+      OrderedJson function = {{"name", call.name}, {"arguments", ""}};
+      message["tool_calls"].push_back(
+          {{"id", random_id("call_")}, {"type", "function"}, {"function", std::move(function)}});
+      arguments = message["tool_calls"].back()["function"]["arguments"].get_ptr<std::string*>();
+    }
+    *arguments += call.arguments;
+  }
+  return {{"message", std::move(message)}};
+}
+
 }  // namespace
 
 const AnswerShape kChatShape = {
@@ -62,13 +92,9 @@ const AnswerShape kChatShape = {
     .object = "chat.completion",
     .chunk_object = "chat.completion.chunk",
     .opening = [] { return OrderedJson{{"delta", {{"role", "assistant"}, {"content", ""}}}}; },
-    .piece = [](std::string_view text) { return OrderedJson{{"delta", {{"content", text}}}}; },
+    .piece = chat_delta,
     .ending = [] { return OrderedJson{{"delta", OrderedJson::object()}}; },
-    .whole =
-        [](std::string_view text) {
-          return OrderedJson{
-              {"message", {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}}}};
-        },
+    .whole = chat_message,
     .logprobs = chat_logprobs,
     .prompt_logprobs_by_choice = false,
 };
@@ -78,9 +104,9 @@ const AnswerShape kCompletionShape = {
     .object = "text_completion",
     .chunk_object = "text_completion",
     .opening = nullptr,
-    .piece = [](std::string_view text) { return OrderedJson{{"text", text}}; },
+    .piece = [](const Piece& piece) { return OrderedJson{{"text", piece.text}}; },
     .ending = [] { return OrderedJson{{"text", ""}}; },
-    .whole = [](std::string_view text) { return OrderedJson{{"text", text}}; },
+    .whole = [](const Piece& piece) { return OrderedJson{{"text", piece.text}}; },
     .logprobs = completion_logprobs,
     .prompt_logprobs_by_choice = true,
 };
@@ -115,12 +141,11 @@ std::string OpenAiFormat::first(size_t index) {
 }
 
 std::string OpenAiFormat::piece(size_t index, const Piece& piece) {
-  return sse_event(
-      to_text(chunk(choice(index, shape_.piece(piece.text), logprobs(piece), nullptr))));
+  return sse_event(to_text(chunk(choice(index, shape_.piece(piece), logprobs(piece), nullptr))));
 }
 
-std::string OpenAiFormat::end(size_t index, bool hit_limit, const Totals* totals) {
-  OrderedJson ending = chunk(choice(index, shape_.ending(), nullptr, finish_reason(hit_limit)));
+std::string OpenAiFormat::end(size_t index, Ending how, const Totals* totals) {
+  OrderedJson ending = chunk(choice(index, shape_.ending(), nullptr, ending_name(how)));
   if (!totals) return sse_event(to_text(ending));
   if (!options_.include_usage) {
     ending["timings"] = timings_json(totals->timings);
@@ -134,9 +159,9 @@ std::string OpenAiFormat::end(size_t index, bool hit_limit, const Totals* totals
 
 std::string OpenAiFormat::whole(std::span<const Answer> answers, const Totals& totals) {
   OrderedJson choices = OrderedJson::array();
-  for (const auto& [piece, hit_limit, prompt] : answers) {
-    choices.push_back(choice(choices.size(), shape_.whole(piece.text), logprobs(piece),
-                             finish_reason(hit_limit)));
+  for (const auto& [piece, how, prompt] : answers) {
+    choices.push_back(
+        choice(choices.size(), shape_.whole(piece), logprobs(piece), ending_name(how)));
     if (prompt && shape_.prompt_logprobs_by_choice)
       choices.back()["prompt_logprobs"] = prompt_logprobs(*prompt);
   }

@@ -14,9 +14,9 @@ struct AnswerShape {
   const char* object;
   const char* chunk_object;
   OrderedJson (*opening)();  // the choice of a first chunk before any text; null: none
-  OrderedJson (*piece)(std::string_view text);  // a text chunk's
-  OrderedJson (*ending)();                      // the finish chunk's
-  OrderedJson (*whole)(std::string_view text);  // a whole answer's
+  OrderedJson (*piece)(const Piece& piece);  // a chunk's with text or calls
+  OrderedJson (*ending)();                   // the finish chunk's
+  OrderedJson (*whole)(const Piece& piece);  // a whole answer's
   OrderedJson (*logprobs)(std::span<const ScoredToken> tokens);
   bool prompt_logprobs_by_choice;  // else beside the choices
 };
@@ -35,7 +35,7 @@ class OpenAiFormat : public AnswerFormat {
 
   std::string first(size_t index) override;
   std::string piece(size_t index, const Piece& piece) override;
-  std::string end(size_t index, bool hit_limit, const Totals* totals) override;
+  std::string end(size_t index, Ending ending, const Totals* totals) override;
   std::string whole(std::span<const Answer> answers, const Totals& totals) override;
 
  private:

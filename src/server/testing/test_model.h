@@ -11,6 +11,7 @@
 #include "text/chat_template.h"
 #include "text/grammar.h"
 #include "text/tokenizer.h"
+#include "text/tool_format.h"
 
 namespace mlxforge {
 
@@ -75,6 +76,8 @@ inline std::shared_ptr<ModelContext> test_model(EngineService* engine) {
   const TemplateSource source{
       "{% for m in messages %}[{{ m.role }}]{{ m.content }}<|end|>{% endfor %}[assistant]", ""};
   model->chat_template = std::make_shared<const ChatTemplate>(source, tokenizer->special_names());
+  model->tool_format = tool_format("hermes");
+  model->template_reads_tools = false;
   model->grammars =
       std::make_shared<const GrammarCompiler>(tokenizer, std::vector<int32_t>{kTestEnd});
   model->tokenizer = std::move(tokenizer);

@@ -1,0 +1,19 @@
+// The fields of a chat that say which functions the model may call, and what they make of the
+// request: the tools go to the chat template, and a grammar holds the calls to their schemas.
+#pragma once
+
+#include <span>
+
+#include "server/generation_params.h"
+#include "server/model_context.h"
+#include "text/chat_template.h"
+
+namespace mlxforge {
+
+std::span<const Field> tool_fields();
+
+// Completes `input`, whose messages are normalised, and makes params.grammar that of calls and
+// text.
+Status plan_tools(GenerationParams& params, const ModelContext& model, ChatInput& input);
+
+}  // namespace mlxforge
