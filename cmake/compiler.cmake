@@ -1,6 +1,6 @@
 # Included before project(): clang 19 where nobody chose a compiler and it is installed (it makes the faster kernels), with lld.
 # Then ccache, and the flags that every target shares.
-if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+if(NOT CMAKE_CXX_COMPILER AND NOT CMAKE_TOOLCHAIN_FILE AND NOT DEFINED ENV{CXX})
   find_program(MLXFORGE_CLANGXX clang++-19)
   find_program(MLXFORGE_CLANG clang-19)
   if(MLXFORGE_CLANGXX AND MLXFORGE_CLANG)

@@ -31,14 +31,18 @@ def download(folder):
     return pathlib.Path(path)
 
 
+def checked_download(folder):
+    archive = download(folder)
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
+        sys.exit(f"fetch_vocabs: {archive.name} is not the archive that was pinned")
+    return archive
+
+
 def main(dest):
     dest = pathlib.Path(dest)
     dest.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        archive = download(folder)
-        if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
-            sys.exit(f"fetch_vocabs: {archive.name} is not the archive that was pinned")
-        with tarfile.open(archive) as tar:
+        with tarfile.open(checked_download(folder)) as tar:
             for member in tar:
                 path = pathlib.PurePosixPath(member.name)
                 if member.isfile() and path.name.startswith("ggml-vocab-"):

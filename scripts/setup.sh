@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make build` needs; with the argument `test`, what `make test` needs too; with `bench`, what `make bench` needs
-# beyond that. Does nothing when nothing is missing.
+# Installs what `make build` needs; with the argument `test`, what `make test` needs too; with `bench` or `neon`, what
+# those targets need beyond that. Does nothing when nothing is missing.
 #   system packages   apt (as root, else by sudo, else the line to run is printed) or Homebrew; nothing is ever removed
 #   build/venv        Python with MLX (library, headers, CMake package) and, for tests, the pinned mlx-lm
 #   build/models      the default model
@@ -16,6 +16,7 @@ rust_minimum=1.87
 debian_build="git make g++ cmake ninja-build ccache ca-certificates clang-19| lld-19|
   libboost1.81-dev|libboost-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libssl-dev libgtest-dev libedit-dev"
 debian_test="curl clang-format-19| clang-tidy-19| libclang-rt-19-dev| chromium chromium-driver"
+debian_neon="g++-aarch64-linux-gnu qemu-user"
 # Not run here: kept for macOS users.
 brew_build="cmake ninja ccache boost nlohmann-json cli11 spdlog openssl@3 googletest libedit rust"
 brew_test="llvm@19"
@@ -80,6 +81,7 @@ system_packages() {
     local list="$debian_build"
     python3 -c 'import ensurepip, venv' 2>/dev/null || list="$list python3-venv"
     [ -z "$for_tests" ] || list="$list $debian_test"
+    [ "$for_tests" != neon ] || list="$list $debian_neon"
     debian_packages "$list"
   elif command -v brew >/dev/null; then
     # shellcheck disable=SC2086
