@@ -5,6 +5,7 @@
 #   build/venv        Python with MLX (library, headers, CMake package) and, for tests, the pinned mlx-lm
 #   build/models      the default model
 #   build/vocabs      llama.cpp's vocabulary files, for tests
+#   build/prometheus  Debian's Prometheus, unpacked, for tests
 #   build/rust        Debian's newer Rust, unpacked, only where an older Rust package stands in its way
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -117,6 +118,16 @@ rust() {
   rust_is_new_enough || die "apt's cargo-web is older than $rust_minimum; install Rust by rustup and run again"
 }
 
+# Its package would start a service; the tests need the program alone.
+prometheus() {
+  command -v prometheus >/dev/null || [ -x build/prometheus/usr/bin/prometheus ] && return
+  command -v apt-get >/dev/null || { say "Prometheus is needed by tests/test_metrics.py; install it"; return; }
+  available prometheus || as_root apt-get update >&2
+  say "unpacking prometheus into build/prometheus"
+  mkdir -p build/prometheus
+  (cd build/prometheus && apt-get download prometheus >&2 && dpkg -x prometheus_*.deb . && rm prometheus_*.deb)
+}
+
 depends_of() { apt-cache depends "$@" | sed -n 's/^ *Depends: \([a-z0-9].*\)/\1/p' | sort -u; }
 
 # rustc-web conflicts with rustc, and we remove nothing: unpack it under build/ instead, and install only the libraries it needs.
@@ -178,6 +189,7 @@ rust
 [ -x build/venv/bin/uv ] || python_env
 once scripts/requirements-build.txt -- python_build
 [ -z "$for_tests" ] || once scripts/requirements-test.txt -- python_test
+[ -z "$for_tests" ] || prometheus
 [ -z "$for_tests" ] || once scripts/fetch_vocabs.py -- vocabs
 [ "$for_tests" != bench ] || once scripts/requirements-bench.txt -- python_bench
 [ "$for_tests" != bench ] || once bench/peers.py -- llama_cpp || say "no llama.cpp to compare with: it could not be built"

@@ -27,7 +27,9 @@ def wait_for(condition, what, seconds=20):
 class Server:
     """Starts on a free port and waits until it is ready; `with` ends it by SIGTERM and expects status 0."""
 
-    def __init__(self, model, *flags, env=None):
+    def __init__(self, model, *flags, env=None, trust=None):
+        """`trust`: the ssl.SSLContext to reach a server with --tls-cert."""
+        self.trust = trust
         command = [str(binary.binary_path()), "serve", str(model), "--port", "0", *flags]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(env or {})})
         self.log = []
@@ -39,8 +41,9 @@ class Server:
             raise
 
     def wait_ready(self):
-        self.port = int(wait_for(lambda: self.find(r"listening on http://[^\s]*:(\d+)"), "the port in the log").group(1))
-        self.url = f"http://127.0.0.1:{self.port}"
+        scheme, port = wait_for(lambda: self.find(r"listening on (https?)://\S*:(\d+)"), "the port in the log").groups()
+        self.port = int(port)
+        self.url = f"{scheme}://localhost:{port}" if self.trust else f"http://127.0.0.1:{port}"
         wait_for(self.is_ready, "the model to load", 60)
 
     def read_log(self):
@@ -82,7 +85,7 @@ class Server:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | (headers or {}))
         try:
-            with urllib.request.urlopen(request, timeout=120) as reply:
+            with urllib.request.urlopen(request, timeout=120, context=self.trust) as reply:
                 status, content = reply.status, reply.read()
         except urllib.error.HTTPError as e:
             status, content = e.code, e.read()

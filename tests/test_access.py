@@ -47,3 +47,39 @@ def test_bad_key_files_end_the_start(tmp_path, text):
         path.write_text(text)
     with pytest.raises(AssertionError, match="ended with 2"):
         Server(TINY, "--api-key-file", str(path))
+
+
+def test_each_key_has_its_own_allowance():
+    flags = ["--api-key", "sk-a", "--api-key", "sk-b", "--requests-per-minute", "2", "--max-ctx", "512"]
+    with Server(TINY, *flags) as server:
+        clients = {name: server.client(api_key=f"sk-{name}") for name in "ab"}
+
+        def ask(name):
+            return clients[name].completions.create(model="default", prompt="x", max_tokens=1)
+
+        ask("a"), ask("a")
+        with pytest.raises(openai.RateLimitError) as e:
+            ask("a")
+        assert e.value.code == "rate_limit_exceeded" and 1 <= int(e.value.response.headers["retry-after"]) <= 30
+        ask("b")
+        assert clients["a"].models.list().data
+
+
+def test_tokens_are_limited_too_and_a_long_answer_leaves_a_debt():
+    with Server(TINY, "--tokens-per-minute", "30", "--max-ctx", "512") as server:
+        assert server.complete("q" * 40, max_tokens=50, ignore_eos=True)[0] == 200
+        status, reply = server.complete("q", max_tokens=1)
+        assert status == 429 and reply["error"]["type"] == "rate_limit_error"
+        assert int(reply["error"]["message"].split(" in ")[1].split()[0]) > 100  # 60 tokens over, 30 a minute
+
+
+def test_strict_refuses_what_nobody_knows():
+    fields = {"max_tokens": 1, "temprature": 0, "stream_options": {"includeusage": True}, "stream": False}
+    with Server(TINY, "--strict", "--max-ctx", "512") as server:
+        status, reply = server.chat("x", **fields)
+        assert status == 400 and reply["error"]["param"] in ("temprature", "stream_options.includeusage")
+        assert "temprature" in reply["error"]["message"] and "stream_options.includeusage" in reply["error"]["message"]
+        assert server.chat("x", max_tokens=1)[0] == 200
+    with Server(TINY, "--max-ctx", "512") as server:
+        assert server.chat("x", **fields)[0] == 200
+        assert server.find("temprature, stream_options.includeusage")

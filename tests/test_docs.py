@@ -23,6 +23,8 @@ def test_curl_examples(smollm2_server, command):
     assert done.returncode == 0, done.stderr
     if done.stdout.startswith(b"data: "):
         assert len(events(done.stdout)) > 2
+    elif done.stdout.startswith(b"# HELP "):
+        assert b"vllm:num_requests_running{" in done.stdout
     else:
         assert "error" not in json.loads(done.stdout)
 

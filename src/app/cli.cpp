@@ -149,6 +149,8 @@ std::variant<Invocation, Message> parse_command_line(const std::vector<std::stri
   if (auto* message = std::get_if<Message>(&flags)) return *message;
   const Flags& given = std::get<Flags>(flags);
   call.options = gather_options(given);
+  if (call.options.print_config)
+    return Message{options_in_effect(call.options, call.command->name)};
   take_arguments(call, given.positionals, model_flag_given(given));
   return call;
 }

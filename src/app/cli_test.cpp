@@ -55,6 +55,26 @@ TEST(CommandLine, ModelIsTheFirstArgumentUnlessNamed) {
   EXPECT_NE(refusal({"serve", "--model", "a", "b"}), "accepted");
 }
 
+// Flag over environment over file, each named; and no key on the screen.
+TEST(CommandLine, PrintsTheOptionsInEffectAndTheirSources) {
+  const std::string file = testing::TempDir() + "mlxforge_config.json";
+  std::ofstream(file) << R"({"port": 1, "host": "h", "max-ctx": 5})";
+  setenv("MLXFORGE_HOST", "environment", 1);
+  setenv("MLXFORGE_PORT", "2", 1);
+  const auto parsed = parse_command_line({"mlxforge", "serve", "--config", file, "--port", "3",
+                                          "--api-key", "sk-secret", "--print-config"});
+  unsetenv("MLXFORGE_HOST");
+  unsetenv("MLXFORGE_PORT");
+  const std::string text = std::get<Message>(parsed).text;
+  for (const std::string& line :
+       {std::string("port = 3  # --port\n"), std::string("host = environment  # MLXFORGE_HOST\n"),
+        "max-ctx = 5  # " + file + ", \"max-ctx\"\n", std::string("threads = 0  # default\n"),
+        std::string("api-key = (hidden)  # --api-key\n")})
+    EXPECT_NE(text.find("\n" + line), std::string::npos) << line << text;
+  EXPECT_EQ(text.find("sk-secret"), std::string::npos);
+  EXPECT_EQ(text.find("top-k"), std::string::npos) << "another command's";
+}
+
 TEST(CommandLine, RefusesWhatACommandDoesNotTake) {
   EXPECT_NE(refusal({"generate", "hello", "--port", "1"}).find("--port"), std::string::npos);
   EXPECT_NE(refusal({"--nope"}).find("--nope"), std::string::npos);

@@ -29,10 +29,11 @@ void clear_bar() {
 
 }  // namespace
 
-void log_to_stderr(LogLevel least) {
+void log_to_stderr(LogLevel least, LogFormat format) {
+  set_log_format(format);
   auto logger = std::make_shared<spdlog::logger>(
       "mlxforge", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
-  logger->set_pattern("%H:%M:%S.%e %^%l%$ %v");
+  logger->set_pattern(format == LogFormat::json ? "%v" : "%H:%M:%S.%e %^%l%$ %v");
   logger->set_level(spd_level(least));
   logger->flush_on(spdlog::level::debug);
   set_log_sink([logger](LogLevel level, std::string_view line) {

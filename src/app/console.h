@@ -10,7 +10,8 @@
 
 namespace mlxforge {
 
-void log_to_stderr(LogLevel least);  // installs the log sink; before any other thread starts
+// Installs the log sink; before any other thread starts.
+void log_to_stderr(LogLevel least, LogFormat format = LogFormat::pretty);
 
 int report_error(std::string_view message, int exit_status);  // "error: ..."; returns exit_status
 

@@ -8,7 +8,7 @@ int run(const std::vector<std::string>& words) {
   const auto parsed = parse_command_line(words);
   if (const auto* message = std::get_if<Message>(&parsed)) return print(message->text);
   const auto& call = std::get<Invocation>(parsed);
-  log_to_stderr(call.options.log_level);
+  log_to_stderr(call.options.log_level, call.options.log_format);
   return call.command->run(call.options, call.arguments);
 }
 

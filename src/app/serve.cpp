@@ -34,11 +34,24 @@ AccessRules access_rules(const AccessOptions& options) try {
   throw UsageError(str("[options] ", e.what()));
 }
 
+TlsFiles tls_files(const ServeOptions& options) {
+  if (options.tls_cert.empty() != options.tls_key.empty())
+    throw UsageError("[options] --tls-cert and --tls-key go together, got one of them");
+  return {options.tls_cert, options.tls_key};
+}
+
 ServerOptions server_options(const Options& options) {
   ServerOptions result;
   result.host = options.serve.host;
   result.port = static_cast<uint16_t>(options.serve.port);
+  result.unix_socket = options.serve.unix_socket;
+  result.unix_socket_mode = options.serve.unix_socket_mode;
+  result.tls = tls_files(options.serve);
   result.access = access_rules(options.serve.access);
+  result.rates = {
+      .requests_per_minute = static_cast<double>(options.serve.rates.requests_per_minute),
+      .tokens_per_minute = static_cast<double>(options.serve.rates.tokens_per_minute)};
+  result.strict = options.serve.strict;
   result.limits = http_limits(options.serve.http);
   return result;
 }
@@ -76,8 +89,7 @@ int run_serve(const Options& options, Arguments) {
   server.start();
   const std::unique_ptr<Session> session = load_session(options, server.step_sink());
   server.set_model(model_context(*session, options));
-  log_info("ready: ", session->files.name, " at http://", options.serve.host, ":", server.port(),
-           "/v1");
+  log_info("ready: ", session->files.name, " at ", server.url(), "/v1");
   server.wait();
   return 0;
 }

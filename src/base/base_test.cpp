@@ -39,6 +39,19 @@ TEST(Result, HoldsAValueOrAFailure) {
 TEST(Log, GoesToTheSink) {
   std::string seen;
   set_log_sink([&](LogLevel, std::string_view line) { seen = line; });
+  const LogField fields[] = {
+      {.name = "status", .value = "200", .is_number = true, .show_name = false},
+      {.name = "id", .value = "a\"\\\n"},
+      {.name = "ms", .value = "7"}};
+  log_fields(LogLevel::info, fields);
+  EXPECT_EQ(seen, "200 id=a\"\\\n ms=7");
+  set_log_format(LogFormat::json);
+  log_fields(LogLevel::warn, fields);
+  const size_t level = seen.find("\"level\"");
+  EXPECT_EQ(seen.substr(level), R"("level":"warn","status":200,"id":"a\"\\\u000a","ms":"7"})");
+  log_info("line");
+  EXPECT_TRUE(seen.ends_with(R"("message":"line"})")) << seen;
+  set_log_format(LogFormat::pretty);
   log_info("a ", 1);
   EXPECT_EQ(seen, "a 1");
 }

@@ -110,6 +110,19 @@ std::string show_bytes(int64_t bytes) {
   return str(bytes, unit);
 }
 
+int parse_mode(std::string_view text) {
+  int mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc() || end != text.data() + text.size() || mode < 0 || mode > 0777)
+    expected("octal permissions such as 660", text);
+  return mode;
+}
+
+std::string show_mode(int mode) {
+  char text[8];
+  return {text, std::to_chars(text, text + sizeof text, mode, 8).ptr};
+}
+
 size_t parse_choice(std::string_view text, std::span<const std::string_view> names) {
   std::string all;
   for (size_t i = 0; i < names.size(); ++i) {

@@ -25,6 +25,9 @@ int64_t parse_bytes(std::string_view text);
 int64_t parse_size(std::string_view text, int64_t low, int64_t high);
 std::string show_bytes(int64_t bytes);  // "auto", "4MiB", "1000"
 
+int parse_mode(std::string_view text);  // a file's permissions, octal
+std::string show_mode(int mode);
+
 std::vector<std::string> split(std::string_view text, char separator);  // empty parts are dropped
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
@@ -44,6 +47,8 @@ inline constexpr std::string_view kNames<KernelChoice>[] = {"auto", "reference"}
 template <>
 inline constexpr std::string_view kNames<ToolParserChoice>[] = {"auto", "hermes", "mistral",
                                                                 "llama3", "json"};
+template <>
+inline constexpr std::string_view kNames<LogFormat>[] = {"pretty", "json"};
 template <>
 inline constexpr std::string_view kNames<LogLevel>[] = {"debug", "info", "warn", "error"};
 

@@ -4,83 +4,10 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "base/option_values.h"
+#include "base/option_makers.h"
 
 namespace mlxforge {
 namespace {
-
-// Members are named by a path of member pointers: field<&Options::engine,
-// &EngineOptions::threads>(...).
-template <auto First, auto... Rest>
-auto& member(auto& object) {
-  if constexpr (sizeof...(Rest) == 0)
-    return object.*First;
-  else
-    return member<Rest...>(object.*First);
-}
-
-struct Text {
-  std::string_view name, value, commands, doc;
-};
-
-template <auto... Path>
-using Value = std::remove_cvref_t<decltype(member<Path...>(std::declval<Options&>()))>;
-
-// All but parse.
-template <auto... Path>
-constexpr OptionField described(const Text& text) {
-  return {.name = text.name,
-          .value = text.value,
-          .commands = text.commands,
-          .doc = text.doc,
-          .is_list = kIsList<Value<Path...>>,
-          .show = [](const Options& o) { return show_value(member<Path...>(o)); }};
-}
-
-template <auto... Path>
-constexpr OptionField field(const Text& text) {
-  OptionField result = described<Path...>(text);
-  result.parse = [](Options& o, std::string_view s) {
-    member<Path...>(o) = parse_value<Value<Path...>>(s);
-  };
-  return result;
-}
-
-// A whole number within [kLow, kHigh].
-template <int64_t kLow, int64_t kHigh, auto... Path>
-constexpr OptionField number(const Text& text) {
-  OptionField result = described<Path...>(text);
-  result.parse = [](Options& o, std::string_view s) {
-    member<Path...>(o) = static_cast<Value<Path...>>(parse_integer(s, kLow, kHigh));
-  };
-  return result;
-}
-
-// A real number of at least 0, and at most kHigh unless that is 0.
-template <int kHigh, auto... Path>
-constexpr OptionField real(const Text& text) {
-  OptionField result = described<Path...>(text);
-  result.parse = [](Options& o, std::string_view s) { member<Path...>(o) = parse_real(s, kHigh); };
-  return result;
-}
-
-template <auto... Path>
-constexpr OptionField bytes(const Text& text) {
-  OptionField result = described<Path...>(text);
-  result.parse = [](Options& o, std::string_view s) { member<Path...>(o) = parse_bytes(s); };
-  result.show = [](const Options& o) { return show_bytes(member<Path...>(o)); };
-  return result;
-}
-
-// Bytes within [kLow, kHigh].
-template <int64_t kLow, int64_t kHigh, auto... Path>
-constexpr OptionField size(const Text& text) {
-  OptionField result = bytes<Path...>(text);
-  result.parse = [](Options& o, std::string_view s) {
-    member<Path...>(o) = parse_size(s, kLow, kHigh);
-  };
-  return result;
-}
 
 constexpr int64_t kBig = 1 << 30;
 constexpr int64_t kDay = 24 * 3600;
@@ -88,6 +15,7 @@ using O = Options;
 using E = EngineOptions;
 using S = SamplingOptions;
 using A = AccessOptions;
+using R = RateOptions;
 using H = HttpOptions;
 using B = BenchOptions;
 using P = PerplexityOptions;
@@ -98,6 +26,9 @@ constexpr OptionField kFields[] = {
          "A model folder or a .gguf file; without it, the default model that set-up installed."}),
     field<&O::config>({"config", "FILE", "",
                        "A JSON object of options by these names, such as {\"port\": 9000}."}),
+    field<&O::print_config>(
+        {"print-config", "", "",
+         "Print every option of the command with its value and where that comes from, and end."}),
     field<&O::engine, &E::device>({"device", "auto|cpu|cuda|metal", "",
                                    "Where to compute; auto takes a GPU if MLX has one."}),
     number<0, 1024, &O::engine, &E::threads>(
@@ -134,16 +65,30 @@ constexpr OptionField kFields[] = {
          "How the model writes tool calls; auto goes by its chat template."}),
     field<&O::log_level>(
         {"log-level", "debug|info|warn|error", "", "The least level that is logged."}),
+    field<&O::log_format>(
+        {"log-format", "pretty|json", "", "Log lines for people, or JSON objects, one a line."}),
     field<&O::serve, &ServeOptions::host>(
         {"host", "ADDRESS", "serve", "The address to listen on."}),
     number<0, 65535, &O::serve, &ServeOptions::port>(
         {"port", "N", "serve", "The port to listen on; 0 takes any free one."}),
+    field<&O::serve, &ServeOptions::unix_socket>(
+        {"unix-socket", "PATH", "serve",
+         "Listen on this Unix socket instead of on an address and a port."}),
+    mode<&O::serve, &ServeOptions::unix_socket_mode>(
+        {"unix-socket-mode", "MODE", "serve",
+         "The socket file's permissions, octal: 660 lets its group connect."}),
+    field<&O::serve, &ServeOptions::tls_cert>(
+        {"tls-cert", "FILE", "serve",
+         "Serve HTTPS with this certificate and its chain (PEM); a renewed file is taken up "
+         "without a restart."}),
+    field<&O::serve, &ServeOptions::tls_key>(
+        {"tls-key", "FILE", "serve", "The certificate's key (PEM, without a passphrase)."}),
     field<&O::serve, &ServeOptions::alias>(
         {"alias", "NAME", "serve", "A further model name that requests may use; may be repeated."}),
-    field<&O::serve, &ServeOptions::access, &A::api_key>(
+    secret(field<&O::serve, &ServeOptions::access, &A::api_key>(
         {"api-key", "KEY", "serve",
          "A key that requests must bring; may be repeated. Other users of the machine can see "
-         "flags: the environment or --api-key-file keep it secret."}),
+         "flags: the environment or --api-key-file keep it secret."})),
     field<&O::serve, &ServeOptions::access, &A::api_key_file>(
         {"api-key-file", "FILE", "serve",
          "Keys, one a line: KEY or NAME:KEY, the name being for the log."}),
@@ -155,6 +100,18 @@ constexpr OptionField kFields[] = {
         {"allowed-host", "NAME", "serve",
          "A name by which a server on a loopback address may be called, such as a proxy's; may be "
          "repeated."}),
+    number<0, kBig, &O::serve, &ServeOptions::rates, &R::requests_per_minute>(
+        {"requests-per-minute", "N", "serve",
+         "POST requests that each API key may send in a minute, or everybody together without "
+         "keys; "
+         "one more gets 429. 0 is no limit."}),
+    number<0, kBig, &O::serve, &ServeOptions::rates, &R::tokens_per_minute>(
+        {"tokens-per-minute", "N", "serve",
+         "The same for tokens, of prompts and answers: a key that has used them up waits. 0 is no "
+         "limit."}),
+    field<&O::serve, &ServeOptions::strict>(
+        {"strict", "", "serve",
+         "Refuse request fields that nobody knows instead of ignoring them."}),
     size<1 << 10, 1 << 20, &O::serve, &ServeOptions::http, &H::max_header_bytes>(
         {"max-header-bytes", "BYTES", "serve",
          "The largest head of a request (request line and headers); a larger one gets 431."}),
@@ -234,6 +191,7 @@ void set_option(Options& options, const OptionField& field, std::string_view tex
   try {
     if (text.empty()) throw Error("expected a value, got an empty one");
     field.parse(options, text);
+    options.sources[field.name] = source;
   } catch (const Error& e) {
     throw UsageError(str("[options] ", source, ": ", e.what()));
   }
@@ -245,6 +203,18 @@ void set_options_from_environment(Options& options) {
     const char* text = std::getenv(name.c_str());
     if (text != nullptr && *text != '\0') set_option(options, field, text, name);
   }
+}
+
+std::string options_in_effect(const Options& options, std::string_view command) {
+  std::string result;
+  for (const OptionField& field : option_fields()) {
+    if (!field.applies_to(command)) continue;
+    const auto source = options.sources.find(field.name);
+    const bool is_set = source != options.sources.end();
+    const std::string value = is_set && field.is_secret ? "(hidden)" : field.show(options);
+    result += str(field.name, " = ", value, "  # ", is_set ? source->second : "default", "\n");
+  }
+  return result;
 }
 
 std::string options_markdown() {

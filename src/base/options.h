@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,13 +69,24 @@ struct AccessOptions {
   std::vector<std::string> allowed_host;
 };
 
+// What one API key may ask for; without keys, everybody together. 0: no limit.
+struct RateOptions {
+  int requests_per_minute = 0;
+  int tokens_per_minute = 0;
+};
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;                 // 0: any free one, printed at start
   std::vector<std::string> alias;  // further model names accepted in requests
+  std::string unix_socket;         // a path; empty: host and port
+  int unix_socket_mode = 0600;
+  std::string tls_cert, tls_key;  // files
   AccessOptions access;
   ToolParserChoice tool_parser = ToolParserChoice::automatic;
+  RateOptions rates;
   HttpOptions http;
+  bool strict = false;
 };
 
 // For generate and chat; a server takes these from each request.
@@ -106,17 +118,20 @@ struct Options {
   std::string config;
   std::string chat_template;  // a file
   LogLevel log_level = LogLevel::info;
+  LogFormat log_format = LogFormat::pretty;
   EngineOptions engine;
   ServeOptions serve;
   SamplingOptions sampling;
   BenchOptions bench;
   PerplexityOptions perplexity;
+  bool print_config = false;
   bool ignore_eos = false;
   bool raw = false;
   bool json = false;
   bool weights = false;
   std::string ids;  // .npy files
   std::string out;
+  std::map<std::string_view, std::string> sources;  // option -> where its value came from
 };
 
 struct OptionField {
@@ -124,7 +139,8 @@ struct OptionField {
   std::string_view value;  // the value as help shows it; empty: a switch
   std::string_view commands;  // the commands that take it, separated by spaces; empty: every one
   std::string_view doc;
-  bool is_list = false;  // comma-separated; the flag may be repeated
+  bool is_secret = false;  // its value is not shown
+  bool is_list = false;    // comma-separated; the flag may be repeated
   // Throws Error with what it expected. Leaves options alone then.
   void (*parse)(Options& options, std::string_view text) = nullptr;
   std::string (*show)(const Options& options) = nullptr;  // as parse would read it; empty: not set
@@ -144,6 +160,9 @@ void set_option(Options& options, const OptionField& field, std::string_view tex
 
 // Applies every set MLXFORGE_<NAME>. An empty variable counts as not set.
 void set_options_from_environment(Options& options);
+
+// What --print-config prints: a line for each option of the command, its value and its source.
+std::string options_in_effect(const Options& options, std::string_view command);
 
 // docs/options.md: the field list as a table.
 std::string options_markdown();

@@ -65,6 +65,8 @@ TEST(Options, Reals) {
 }
 
 TEST(Options, Bytes) {
+  EXPECT_EQ(with("unix-socket-mode", "660").serve.unix_socket_mode, 0660);
+  for (const char* bad : {"", "8", "1000", "-1", "rw"}) expect_refused("unix-socket-mode", bad);
   EXPECT_EQ(with("max-body-bytes", "8M").serve.http.max_body_bytes, 8 << 20);
   for (const char* bad : {"auto", "1023", "2GiB", "8 MiB", "-1", "1e4"})
     expect_refused("max-body-bytes", bad);

@@ -21,6 +21,7 @@ enum class Code {
   not_found,         // 404
   too_large,         // 413
   queue_full,        // 429
+  rate_limited,      // 429
   internal,          // 500
   unavailable,       // 503: loading, draining or failed
 };

@@ -19,10 +19,17 @@ Scheduler::Scheduler(SchedulerLimits limits, BlockManager& blocks)
         "scheduler limits");
 }
 
+// Start-time fair queuing (Goyal et al., 1996), every request costing one turn: a client's next
+// request stands behind as many of each other client as it has waiting itself.
 void Scheduler::add(std::unique_ptr<Sequence> seq) {
   check(blocks_.could_hold(seq->n_tokens() + 1), "a prompt of ", seq->n_tokens(),
         " tokens that the cache can never hold");
-  waiting_.push_back(std::move(seq));
+  uint64_t& next = next_turn_[seq->request.client];
+  seq->turn = std::max(turn_, next);
+  next = seq->turn + 1;
+  const auto turn_of = [](const auto& waiting) { return waiting->turn; };
+  const auto place = std::ranges::upper_bound(waiting_, seq->turn, {}, turn_of);
+  waiting_.insert(place, std::move(seq));
 }
 
 Batch Scheduler::schedule() {
@@ -44,6 +51,7 @@ void Scheduler::admit() {
     Sequence& next = *waiting_.front();
     if (!give_blocks(next)) return;
     if (next.n_generated() == 0) next.admitted = Clock::now();
+    turn_ = std::max(turn_, next.turn);
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }

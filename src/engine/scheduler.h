@@ -1,5 +1,6 @@
-// Decides which tokens a step runs. First come, first served: waiting requests are admitted in
-// order when their prompt and one more block fit; blocks grow on demand; when they run out the
+// Decides which tokens a step runs. Clients take turns, and of one client the first to come is the
+// first served: waiting requests are admitted in that order when their prompt and one more block
+// fit; blocks grow on demand; when they run out the
 // youngest sequence is preempted and later resumes with the same tokens. Owns the sequences and
 // their blocks. Used by the worker thread only.
 #pragma once
@@ -7,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "cache/block_manager.h"
@@ -59,7 +61,9 @@ class Scheduler {
   SchedulerLimits limits_;
   BlockManager& blocks_;
   Queue waiting_;
-  std::vector<std::unique_ptr<Sequence>> running_;  // in order of admission
+  uint64_t turn_ = 0;                                 // the last one admitted
+  std::unordered_map<uint32_t, uint64_t> next_turn_;  // of each client
+  std::vector<std::unique_ptr<Sequence>> running_;    // in order of admission
 };
 
 }  // namespace mlxforge

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace mlxforge {
@@ -48,6 +50,46 @@ TEST(Scheduler, AdmitsInOrderWhilePromptAndOneBlockFit) {
   const Batch next = scheduler.schedule();
   EXPECT_EQ(tokens_of(next, 2), 63);
   EXPECT_EQ(tokens_of(next, 3), 1);
+}
+
+std::unique_ptr<Sequence> sequence_of(uint32_t client, RequestId id) {
+  auto seq = sequence(id, 1);
+  seq->request.client = client;
+  return seq;
+}
+
+// One at a time, in which order they run.
+std::vector<RequestId> served(Scheduler& scheduler, size_t n) {
+  std::vector<RequestId> order;
+  for (size_t i = 0; i < n; ++i) {
+    const RequestId id = scheduler.schedule().at(0).seq->id;
+    scheduler.remove(id, 0);
+    order.push_back(id);
+  }
+  return order;
+}
+
+TEST(Scheduler, ClientsTakeTurns) {
+  BlockManager blocks({{.block_bytes = 1}}, 100);
+  Scheduler scheduler({.max_batch = 1, .prefill_chunk = 64, .mixed_chunk = 16}, blocks);
+  for (const RequestId id : {10, 11, 12, 13, 14}) scheduler.add(sequence_of(1, id));
+  EXPECT_EQ(served(scheduler, 2), (std::vector<RequestId>{10, 11}));
+  for (const RequestId id : {20, 21}) scheduler.add(sequence_of(2, id));
+  scheduler.add(sequence_of(3, 30));
+  // Those who come late are behind one request of the first client, not behind all of them.
+  EXPECT_EQ(served(scheduler, 6), (std::vector<RequestId>{20, 30, 12, 21, 13, 14}));
+  // Nobody saves turns up, and nobody pays for a queue that was empty.
+  for (const RequestId id : {40, 41}) scheduler.add(sequence_of(1, id));
+  for (const RequestId id : {50, 51}) scheduler.add(sequence_of(9, id));
+  EXPECT_EQ(served(scheduler, 4), (std::vector<RequestId>{50, 40, 51, 41}));
+}
+
+TEST(Scheduler, OfOneClientTheFirstToComeIsTheFirstServed) {
+  BlockManager blocks({{.block_bytes = 1}}, 100);
+  Scheduler scheduler({.max_batch = 1, .prefill_chunk = 64, .mixed_chunk = 16}, blocks);
+  for (RequestId id = 1; id <= 20; ++id) scheduler.add(sequence(id, 1));
+  const std::vector<RequestId> order = served(scheduler, 20);
+  EXPECT_TRUE(std::ranges::is_sorted(order));
 }
 
 // Case 41: a stream's token is in every step, and prompts beside it come in small chunks.

@@ -34,9 +34,9 @@ std::variant<Caller, HttpReply> Access::admit(const HttpRequest& request, bool i
   if (origins_.is_preflight(request)) return origins_.preflight(request);
   if (is_public || keys_.empty()) return Caller{};
   const std::string_view key = key_of(request);
-  const std::string* name = keys_.find(key);
-  if (!name) return unauthorized(!key.empty());
-  return Caller{*name};
+  const ApiKeys::Entry* found = keys_.find(key);
+  if (!found) return unauthorized(!key.empty());
+  return Caller{.key = found->name, .number = found->number};
 }
 
 }  // namespace mlxforge

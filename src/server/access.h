@@ -18,7 +18,8 @@ struct AccessRules {
 };
 
 struct Caller {
-  std::string key;  // its name; empty where none was needed
+  std::string key;      // its name; empty where none was needed
+  uint32_t number = 0;  // of the key, from 1 on; 0: no key
 };
 
 class Access {

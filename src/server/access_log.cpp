@@ -14,18 +14,36 @@ std::string printable(std::string text) {
   return text;
 }
 
-std::string summary(const Generation& generation) {
+LogField bare(std::string_view name, std::string value) {
+  return {.name = name, .value = std::move(value), .show_name = false};
+}
+
+LogField number(std::string_view name, int64_t value) {
+  return {.name = name, .value = std::to_string(value), .is_number = true};
+}
+
+void add_summary(std::vector<LogField>& fields, const Generation& generation) {
   const Usage& usage = generation.usage();
-  return str(" prompt=", usage.prompt_tokens, " completion=", usage.completion_tokens,
-             " finish=", generation.finish(), generation.note());
+  fields.push_back(number("prompt", usage.prompt_tokens));
+  fields.push_back(number("completion", usage.completion_tokens));
+  fields.push_back({.name = "finish", .value = generation.finish()});
+  if (const std::string& note = generation.note(); !note.empty())
+    fields.push_back(bare("note", note));
 }
 
 }  // namespace
 
 AccessLog::~AccessLog() {
-  log_info(printable(request_.method), " ", printable(request_.target), " ", status_,
-           key_.empty() ? "" : " key=" + printable(key_), generation_ ? summary(*generation_) : "",
-           " ms=", static_cast<int64_t>(ms_between(start_, Clock::now())));
+  ++metrics_.responses[static_cast<size_t>(status_ / 100)];
+  std::vector<LogField> fields = {bare("method", printable(request_.method)),
+                                  bare("target", printable(request_.target)),
+                                  number("status", status_)};
+  fields.back().show_name = false;
+  if (!key_.empty()) fields.push_back({.name = "key", .value = printable(key_)});
+  if (generation_) add_summary(fields, *generation_);
+  fields.push_back(number("ms", static_cast<int64_t>(ms_between(start_, Clock::now()))));
+  fields.push_back({.name = "id", .value = id_});
+  log_fields(LogLevel::info, fields);
 }
 
 }  // namespace mlxforge

@@ -19,6 +19,7 @@ constexpr Kind kKinds[] = {
     {Code::not_found, 404, "invalid_request_error", "not_found", nullptr},
     {Code::too_large, 413, "invalid_request_error", "request_too_large", nullptr},
     {Code::queue_full, 429, "rate_limit_error", "queue_full", "1"},
+    {Code::rate_limited, 429, "rate_limit_error", "rate_limit_exceeded", nullptr},
     {Code::unavailable, 503, "server_error", "unavailable", "1"},
     {Code::internal, 500, "server_error", "internal_error", nullptr},
 };

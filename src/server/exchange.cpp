@@ -3,10 +3,14 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cmath>
+#include <optional>
 
 #include "server/access_log.h"
 #include "server/api/api.h"
 #include "server/error.h"
+#include "server/http/request_id.h"
+#include "server/metrics/request_meter.h"
 
 namespace mlxforge {
 namespace asio = boost::asio;
@@ -31,11 +35,14 @@ HttpReply sse_head(const Generation& generation) {
   return head;
 }
 
-asio::awaitable<void> drive(Generation& generation, Ticket& ticket, ResponseWriter& out) {
+asio::awaitable<void> drive(Generation& generation, Ticket& ticket, RequestMeter& meter,
+                            ResponseWriter& out) {
   while (!generation.done()) {
     std::string events;
-    for (const auto& [request, event] : co_await ticket.take())
+    for (const auto& [request, event] : co_await ticket.take()) {
+      meter.observe(request, event);
       events += generation.push(request, event);
+    }
     for (const auto& [request, choice] : generation.take_ended()) ticket.cancel(request, choice);
     if (!events.empty()) co_await out.write(std::move(events));
   }
@@ -46,19 +53,44 @@ asio::awaitable<void> send_reply(HttpReply reply, ResponseWriter& out, AccessLog
   co_await out.reply(std::move(reply));
 }
 
-asio::awaitable<void> generate(const ExchangeContext& context, Generation& generation,
-                               ResponseWriter& out, AccessLog& log) {
+// A call takes a request from its key's allowance, or gets 429.
+std::optional<HttpReply> rate_refusal(RateLimits& limits, const Caller& caller) {
+  const double seconds = std::ceil(limits.begin(caller.key, Clock::now()));
+  if (seconds == 0) return std::nullopt;
+  HttpReply reply = error_reply(
+      {Code::rate_limited, str("too much within a minute; try again in ", seconds, " s"), ""});
+  reply.headers.emplace_back("Retry-After", str(seconds));
+  return reply;
+}
+
+// What an answer cost, however it ends.
+struct Spending {
+  ~Spending() {
+    const Usage usage = generation.usage();
+    limits.spend(key, usage.prompt_tokens + usage.completion_tokens, Clock::now());
+  }
+  RateLimits& limits;
+  const std::string& key;
+  const Generation& generation;
+};
+
+asio::awaitable<void> generate(const ExchangeContext& context, const Caller& caller,
+                               Generation& generation, ResponseWriter& out, AccessLog& log) {
+  RequestMeter meter(context.state.metrics, generation.requests);
+  for (Request& request : generation.requests) request.client = caller.number;
   auto ticket = context.hub.submit(*generation.engine, std::move(generation.requests),
                                    co_await asio::this_coro::executor);
   if (!ticket.ok()) co_return co_await send_reply(error_reply(ticket.status()), out, log);
   log.generation(&generation);
+  meter.accepted();
+  const Spending spending{context.limits, caller.key, generation};
   if (!generation.streaming()) {
-    co_await drive(generation, *ticket, out);
+    co_await drive(generation, *ticket, meter, out);
     co_return co_await send_reply(generation.reply(), out, log);
   }
   log.status(200);
   co_await out.begin(sse_head(generation));
-  co_await drive(generation, *ticket, out);
+  co_await drive(generation, *ticket, meter, out);
   if (generation.failed()) out.close_after();
   co_await out.end();
 }
@@ -68,15 +100,21 @@ asio::awaitable<void> generate(const ExchangeContext& context, Generation& gener
 asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest& request,
                                      ResponseWriter& out) {
   ApiResult result;
-  AccessLog log(request);
+  std::string id = request_id(request.header("x-request-id"));
+  out.add_headers({{"x-request-id", id}});
   out.add_headers(context.access.headers(request));
+  AccessLog log(request, std::move(id), context.state.metrics);
   auto admitted = context.access.admit(request, is_public(request));
   if (auto* refusal = std::get_if<HttpReply>(&admitted))
     co_return co_await send_reply(std::move(*refusal), out, log);
-  log.caller(std::get<Caller>(admitted));
+  const Caller& caller = std::get<Caller>(admitted);
+  log.caller(caller);
+  if (request.method == "POST")
+    if (auto refusal = rate_refusal(context.limits, caller))
+      co_return co_await send_reply(std::move(*refusal), out, log);
   result = co_await run_handler(context, request);
   if (auto* generation = std::get_if<Generation>(&result))
-    co_await generate(context, *generation, out, log);
+    co_await generate(context, caller, *generation, out, log);
   else
     co_await send_reply(std::move(std::get<HttpReply>(result)), out, log);
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "server/access.h"
+#include "server/http/rate_limits.h"
 #include "server/http/response_writer.h"
 #include "server/hub.h"
 #include "server/state.h"
@@ -15,7 +16,8 @@ namespace mlxforge {
 
 struct ExchangeContext {
   const Access& access;
-  const ServerState& state;
+  RateLimits& limits;
+  ServerState& state;
   Hub& hub;
   boost::asio::thread_pool& handlers;
 };

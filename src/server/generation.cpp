@@ -37,7 +37,7 @@ Generation::Generation(std::shared_ptr<const ModelContext> model, GenerationPlan
     prompts_.push_back(std::move(prompt));
   }
   const SamplingParams& sampling = requests.front().sampling;
-  if (sampling.temperature > 0) note_ = str(" seed=", sampling.seed);
+  if (sampling.temperature > 0) note_ = str("seed=", sampling.seed);
 }
 
 std::string Generation::push(size_t request, const StepEvent& event) {

@@ -25,10 +25,10 @@
 #include "server/error.h"
 #include "server/exchange.h"
 #include "server/http/connection.h"
+#include "server/http/listener.h"
 
 namespace mlxforge {
 namespace asio = boost::asio;
-using asio::ip::tcp;
 using boost::system::error_code;
 
 namespace {
@@ -36,17 +36,6 @@ namespace {
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr int kOtherDescriptors = 256;  // files, pipes, event queues
-
-tcp::acceptor listen_on(asio::any_io_executor executor, const std::string& host, uint16_t port) {
-  try {
-    const auto found =
-        tcp::resolver(executor).resolve(host, std::to_string(port), tcp::resolver::passive);
-    return tcp::acceptor(executor, *found.begin());
-  } catch (const boost::system::system_error& e) {
-    fail("server", "cannot listen on ", host, ":", port, " (", e.code().message(),
-         "); choose another --host or --port");
-  }
-}
 
 // Every connection is a descriptor, and the usual soft limit of 1024 is soon reached.
 void allow_descriptors(int n) {
@@ -62,11 +51,13 @@ void allow_descriptors(int n) {
 class Server::Impl {
  public:
   explicit Impl(ServerOptions options)
-      : options_(std::move(options)),
+      : state(options.strict),
+        options_(std::move(options)),
         strand_(asio::make_strand(io_)),
         acceptor_(strand_),
         signals_(strand_),
         handlers_(static_cast<size_t>(options_.handler_threads)),
+        limits_(options_.rates),
         hub_(io_.get_executor(), options_.limits.pending_tokens) {}
 
   ~Impl() {
@@ -77,20 +68,25 @@ class Server::Impl {
   void start() {
     std::signal(SIGPIPE, SIG_IGN);  // a write to a closed connection is an error code
     allow_descriptors(options_.limits.connections + kOtherDescriptors);
-    acceptor_ = listen_on(strand_, options_.host, options_.port);
-    port_ = acceptor_.local_endpoint().port();
-    const bool loopback = acceptor_.local_endpoint().address().is_loopback();
-    access_.emplace(options_.access, loopback);
-    if (!loopback && options_.access.keys.empty())
+    if (!options_.tls.certificate.empty()) tls_.emplace(options_.tls);
+    Listener listener = listen();
+    acceptor_ = std::move(listener.acceptor);
+    port_ = listener.port;
+    access_.emplace(options_.access, listener.loopback);
+    if (port_ != 0 && !listener.loopback && options_.access.keys.empty())
       log_warn("[server] anybody who reaches ", options_.host, ":", port_,
                " may use it: there is no --api-key");
-    log_info("[server] listening on http://", options_.host, ":", port_,
+    log_info("[server] listening on ", url(),
              "; until the model is ready, requests get 503 and /health says loading");
     asio::co_spawn(strand_, accept(), asio::detached);
     for (int i = 0; i < options_.io_threads; ++i) threads_.emplace_back([this] { io_.run(); });
   }
 
   uint16_t port() const { return port_; }
+  std::string url() const {
+    if (!options_.unix_socket.empty()) return "unix:" + options_.unix_socket.string();
+    return str(tls_ ? "https://" : "http://", options_.host, ":", port_);
+  }
 
   void drain_on_signals() {
     signals_.add(SIGINT);
@@ -108,6 +104,8 @@ class Server::Impl {
     asio::post(strand_, [this] {
       error_code ignored;
       acceptor_.close(ignored);
+      std::error_code absent;
+      if (!options_.unix_socket.empty()) std::filesystem::remove(options_.unix_socket, absent);
       signals_.clear(ignored);  // a further signal ends the process, as it would any other
       signals_.cancel(ignored);
       std::lock_guard lock(mutex_);
@@ -137,6 +135,11 @@ class Server::Impl {
     Impl& server;
   };
 
+  Listener listen() {
+    if (options_.unix_socket.empty()) return listen_on_tcp(strand_, options_.host, options_.port);
+    return listen_on_unix(strand_, options_.unix_socket, options_.unix_socket_mode);
+  }
+
   asio::awaitable<void> accept() {
     asio::steady_timer pause(strand_);
     for (;;) {
@@ -152,9 +155,9 @@ class Server::Impl {
     }
   }
 
-  void admit(tcp::socket socket) {
+  void admit(Stream::Socket socket) {
     error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
+    if (port_ != 0) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
     std::lock_guard lock(mutex_);
     if (connections_.size() >= static_cast<size_t>(options_.limits.connections))
       return turn_away(std::move(socket));
@@ -165,13 +168,13 @@ class Server::Impl {
       return plain_error(status, message);
     };
     const auto executor = socket.get_executor();
-    auto connection =
-        std::make_shared<Connection>(std::move(socket), options_.limits, serve, refuse);
+    auto connection = std::make_shared<Connection>(
+        std::move(socket), tls_ ? &tls_->context() : nullptr, options_.limits, serve, refuse);
     connections_.insert(connection);
     asio::co_spawn(executor, host(std::move(connection)), asio::detached);
   }
 
-  static void turn_away(tcp::socket socket) {
+  static void turn_away(Stream::Socket socket) {
     const HttpReply reply =
         error_reply({Code::unavailable, "this server has as many connections as it accepts", ""});
     const std::string bytes =
@@ -179,7 +182,7 @@ class Server::Impl {
     error_code ignored;
     socket.non_blocking(true, ignored);
     socket.write_some(asio::buffer(bytes), ignored);  // a fresh connection's buffer holds it
-    socket.shutdown(tcp::socket::shutdown_send, ignored);
+    socket.shutdown(asio::socket_base::shutdown_send, ignored);
   }
 
   asio::awaitable<void> host(std::shared_ptr<Connection> connection) {
@@ -192,7 +195,8 @@ class Server::Impl {
     const InFlight in_flight(*this);
     if (draining_) out.close_after();
     co_await serve_exchange(
-        {.access = *access_, .state = state, .hub = hub_, .handlers = handlers_}, request, out);
+        {.access = *access_, .limits = limits_, .state = state, .hub = hub_, .handlers = handlers_},
+        request, out);
   }
 
   asio::awaitable<void> follow_signals() {
@@ -212,11 +216,13 @@ class Server::Impl {
   const ServerOptions options_;
   asio::io_context io_;
   asio::strand<asio::io_context::executor_type> strand_;  // acceptor, signals and shutting down
-  tcp::acceptor acceptor_;
+  Acceptor acceptor_;
+  std::optional<Tls> tls_;  // on the acceptor's strand
   uint16_t port_ = 0;
   std::optional<const Access> access_;  // once the address is known
   asio::signal_set signals_;
   asio::thread_pool handlers_;
+  RateLimits limits_;
   Hub hub_;
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> draining_ = false;
@@ -231,6 +237,7 @@ Server::~Server() = default;
 
 void Server::start() { impl_->start(); }
 uint16_t Server::port() const { return impl_->port(); }
+std::string Server::url() const { return impl_->url(); }
 StepSink Server::step_sink() { return impl_->step_sink(); }
 void Server::set_model(std::shared_ptr<const ModelContext> model) {
   impl_->state.set_model(std::move(model));

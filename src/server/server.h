@@ -19,18 +19,25 @@
 #include "engine/service.h"
 #include "server/access.h"
 #include "server/http/limits.h"
+#include "server/http/rate_limits.h"
+#include "server/http/tls.h"
 #include "server/model_context.h"
 
 namespace mlxforge {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  uint16_t port = 8080;  // 0: any free one
-  int io_threads = 2;    // connections
+  uint16_t port = 8080;               // 0: any free one
+  std::filesystem::path unix_socket;  // listen here instead; empty: at host and port
+  int unix_socket_mode = 0600;
+  TlsFiles tls;
+  int io_threads = 2;  // connections
   // Parsing, templates and tokenising of requests: a long prompt holds up no stream.
   int handler_threads = 2;
   HttpLimits limits;
   AccessRules access;
+  RateRules rates;
+  bool strict = false;  // a field that nobody knows is refused, not ignored
 };
 
 class Server {
@@ -38,8 +45,9 @@ class Server {
   explicit Server(ServerOptions options);
   ~Server();  // stops
 
-  void start();  // throws Error when the address cannot be bound
-  uint16_t port() const;
+  void start();             // throws Error when the address cannot be bound
+  uint16_t port() const;    // 0: a Unix socket
+  std::string url() const;  // where it listens
 
   StepSink step_sink();
   void set_model(std::shared_ptr<const ModelContext> model);

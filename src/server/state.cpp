@@ -22,6 +22,8 @@ void ServerState::set_draining() {
 
 ServerState::View ServerState::view() const {
   View view;
+  view.strict = strict_;
+  view.metrics = &metrics;
   {
     std::lock_guard lock(mutex_);
     view.model = model_;

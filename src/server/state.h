@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "server/metrics/metrics.h"
 #include "server/model_context.h"
 
 namespace mlxforge {
@@ -16,6 +17,8 @@ enum class Phase { loading, ok, draining, failed };
 
 class ServerState {
  public:
+  explicit ServerState(bool strict) : strict_(strict) {}
+
   void set_model(std::shared_ptr<const ModelContext> model);  // loading is over
   void set_failed(std::string why);                           // it never will be
   void set_draining();
@@ -24,13 +27,17 @@ class ServerState {
     Phase phase = Phase::loading;
     std::shared_ptr<const ModelContext> model;  // null until it is loaded
     std::string why_failed;
-    ServiceStats stats;  // zeros without a model
+    ServiceStats stats;                // zeros without a model
+    bool strict = false;               // a field that nobody knows is refused, not ignored
+    const Metrics* metrics = nullptr;  // never null in the view that a server makes
     double uptime_s = 0;
     int64_t loaded_at = 0;  // Unix seconds
   };
   View view() const;
+  Metrics metrics;
 
  private:
+  const bool strict_;
   mutable std::mutex mutex_;
   bool draining_ = false;
   std::string why_failed_;

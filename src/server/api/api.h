@@ -18,6 +18,9 @@ struct ApiCall {
   const ServerState::View& server;
 };
 
+// The header that names a request's fields that nobody knows.
+inline constexpr char kIgnoredFields[] = "x-ignored-fields";
+
 using ApiResult = std::variant<HttpReply, Generation>;
 
 struct Endpoint {

@@ -11,10 +11,29 @@ constexpr Endpoint kEndpoints[] = {
     // Public: the page, which asks for the key itself, and what a load balancer asks.
     {"GET", "/", chat_page, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
+    {"GET", "/metrics", metrics, /*needs_model=*/false},
     {"GET", "/v1/models", models},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
 };
+
+// --strict: what a handler would only report becomes an error.
+ApiResult refuse_ignored_fields(ApiResult result) {
+  const auto headers_of = [](const auto& answer) -> const HttpHeaders& { return answer.headers; };
+  for (const auto& [name, value] : std::visit(headers_of, result))
+    if (name == kIgnoredFields)
+      return error_reply(Status::invalid("this server knows no such field: " + value,
+                                         value.substr(0, value.find(','))));
+  return result;
+}
+
+ApiResult run(const Endpoint& endpoint, const ApiCall& call) try {
+  ApiResult result = endpoint.handle(call);
+  return call.server.strict ? refuse_ignored_fields(std::move(result)) : std::move(result);
+} catch (const std::exception& e) {
+  log_error("[server] ", endpoint.path, ": ", e.what());
+  return error_reply({Code::internal, "the server failed at this request; its log says why", ""});
+}
 
 }  // namespace
 
@@ -32,12 +51,7 @@ ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) 
   const Endpoint& endpoint = *std::get<const Endpoint*>(found);
   if (endpoint.needs_model)
     if (const Status status = availability(server); !status.ok()) return error_reply(status);
-  try {
-    return endpoint.handle({.body = request.body, .server = server});
-  } catch (const std::exception& e) {
-    log_error("[server] ", endpoint.path, ": ", e.what());
-    return error_reply({Code::internal, "the server failed at this request; its log says why", ""});
-  }
+  return run(endpoint, {.body = request.body, .server = server});
 }
 
 }  // namespace mlxforge

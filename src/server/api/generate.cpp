@@ -28,7 +28,7 @@ HttpHeaders report_unknown(const std::vector<std::string>& unknown) {
   if (unknown.empty()) return {};
   const std::string names = list_names(unknown);
   log_info("[server] request fields that nobody knows were ignored: ", names);
-  return {{"x-ignored-fields", names}};
+  return {{kIgnoredFields, names}};
 }
 
 Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& endpoint) {

@@ -7,6 +7,7 @@ namespace mlxforge {
 
 ApiResult chat_page(const ApiCall& call);
 ApiResult health(const ApiCall& call);
+ApiResult metrics(const ApiCall& call);
 ApiResult models(const ApiCall& call);
 ApiResult chat_completions(const ApiCall& call);
 ApiResult completions(const ApiCall& call);

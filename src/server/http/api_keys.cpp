@@ -18,19 +18,21 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kBlank) + 1);
 }
 
-}  // namespace
-
-ApiKeys::Digest ApiKeys::digest(std::string_view key) {
-  Digest out;
+std::array<unsigned char, SHA256_DIGEST_LENGTH> digest_of(std::string_view key) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> out;
   SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), out.data());
   return out;
 }
 
+}  // namespace
+
 void ApiKeys::add(std::string_view key, std::string_view name) {
   key = trimmed(key);
   if (key.empty()) throw Error("expected an API key, got nothing");
-  Entry entry{.name = std::string(trimmed(name)), .digest = digest(key)};
-  if (entry.name.empty()) entry.name = str("key", entries_.size() + 1);
+  Entry entry{.name = std::string(trimmed(name)),
+              .digest = digest_of(key),
+              .number = static_cast<uint32_t>(entries_.size() + 1)};
+  if (entry.name.empty()) entry.name = str("key", entry.number);
   for (const Entry& other : entries_)
     if (other.name == entry.name || other.digest == entry.digest)
       throw Error(str("expected API keys with different names, got the name or the key of '",
@@ -55,11 +57,11 @@ void ApiKeys::add_file(const std::filesystem::path& file) {
     }
 }
 
-const std::string* ApiKeys::find(std::string_view key) const {
-  const Digest given = digest(key);
-  const std::string* found = nullptr;
+const ApiKeys::Entry* ApiKeys::find(std::string_view key) const {
+  const auto given = digest_of(key);
+  const Entry* found = nullptr;
   for (const Entry& entry : entries_)
-    if (CRYPTO_memcmp(entry.digest.data(), given.data(), given.size()) == 0) found = &entry.name;
+    if (CRYPTO_memcmp(entry.digest.data(), given.data(), given.size()) == 0) found = &entry;
   return found;
 }
 

@@ -20,16 +20,14 @@ class ApiKeys {
   void add_file(const std::filesystem::path& file);
 
   bool empty() const { return entries_.empty(); }
-  const std::string* find(std::string_view key) const;  // its name; null: no such key
-
- private:
-  using Digest = std::array<unsigned char, 32>;
   struct Entry {
     std::string name;
-    Digest digest;
+    std::array<unsigned char, 32> digest;
+    uint32_t number;  // from 1 on
   };
-  static Digest digest(std::string_view key);
+  const Entry* find(std::string_view key) const;  // null: no such key
 
+ private:
   std::vector<Entry> entries_;
 };
 

@@ -10,8 +10,8 @@ namespace mlxforge {
 namespace {
 
 std::string name_of(const ApiKeys& keys, std::string_view key) {
-  const std::string* name = keys.find(key);
-  return name ? *name : "-";
+  const ApiKeys::Entry* found = keys.find(key);
+  return found ? found->name : "-";
 }
 
 std::filesystem::path file_of(const std::string& text) {

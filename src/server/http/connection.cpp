@@ -5,7 +5,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
 
 #include "base/log.h"
 
@@ -24,10 +23,10 @@ constexpr size_t kReadBody = 64 << 10;
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, const HttpLimits& limits, Serve serve,
-                       Refuse refuse)
-    : socket_(std::move(socket)),
-      watchdog_(socket_),
+Connection::Connection(Stream::Socket socket, asio::ssl::context* tls, const HttpLimits& limits,
+                       Serve serve, Refuse refuse)
+    : stream_(std::move(socket), tls),
+      watchdog_(stream_.socket()),
       limits_(limits),
       serve_(std::move(serve)),
       refuse_(std::move(refuse)) {}
@@ -35,9 +34,7 @@ Connection::Connection(asio::ip::tcp::socket socket, const HttpLimits& limits, S
 asio::awaitable<void> Connection::run() {
   const auto self = shared_from_this();
   try {
-    while (co_await exchange()) {
-    }
-    co_await linger();
+    co_await serve_requests();
   } catch (const boost::system::system_error&) {  // reset while we wrote: nothing to tell anybody
   } catch (const std::exception& e) {
     log_error("[server] a connection failed: ", e.what());
@@ -45,15 +42,23 @@ asio::awaitable<void> Connection::run() {
   watchdog_.stop();
 }
 
+asio::awaitable<void> Connection::serve_requests() {
+  arm(limits_.read);
+  if (co_await stream_.handshake()) co_return;
+  while (co_await exchange()) {
+  }
+  co_await linger();
+}
+
 void Connection::close() {
-  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+  asio::post(stream_.executor(), [self = shared_from_this()] {
     error_code ignored;
-    self->socket_.shutdown(asio::socket_base::shutdown_both, ignored);
+    self->stream_.socket().shutdown(asio::socket_base::shutdown_both, ignored);
   });
 }
 
 ResponseWriter Connection::writer(ResponseWriter::Terms terms) {
-  return {socket_, terms, [this](bool busy) { busy ? arm(limits_.write) : watchdog_.disarm(); }};
+  return {stream_, terms, [this](bool busy) { busy ? arm(limits_.write) : watchdog_.disarm(); }};
 }
 
 asio::awaitable<bool> Connection::exchange() {
@@ -96,7 +101,7 @@ asio::awaitable<void> Connection::serve_or_fail(const HttpRequest& request, Resp
 asio::awaitable<void> Connection::peer_gone() {
   while (buffer_.size() < limits_.pipelined_bytes)
     if (!co_await read_some(kReadHead)) co_return;
-  co_await socket_.async_wait(asio::socket_base::wait_error, kTuple);
+  co_await stream_.socket().async_wait(asio::socket_base::wait_error, kTuple);
 }
 
 asio::awaitable<std::variant<Connection::Gone, HttpReply, Connection::Incoming>>
@@ -106,7 +111,7 @@ Connection::read_request() {
   if (buffer_.size() == 0 && !co_await read_some(kReadHead)) co_return Gone{};
   watchdog_.disarm();
   RequestParser parser(limits_);
-  asio::steady_timer deadline(socket_.get_executor(), limits_.read);
+  asio::steady_timer deadline(stream_.executor(), limits_.read);
   const auto first = co_await (receive(parser) || deadline.async_wait(kTuple));
   if (first.index() == 1) co_return refuse_(408, "the request did not arrive in time");
   if (!std::get<0>(first)) co_return Gone{};
@@ -122,7 +127,7 @@ asio::awaitable<bool> Connection::receive(RequestParser& parser) {
   while (!parser.feed(buffer_)) {
     if (parser.expects_continue()) {
       static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
-      co_await asio::async_write(socket_, asio::buffer(kGoOn), kTuple);
+      co_await stream_.write(asio::buffer(kGoOn));
     }
     if (!co_await read_some(parser.in_body() ? kReadBody : kReadHead)) co_return false;
   }
@@ -130,7 +135,7 @@ asio::awaitable<bool> Connection::receive(RequestParser& parser) {
 }
 
 asio::awaitable<bool> Connection::read_some(size_t most) {
-  const auto [ec, n] = co_await socket_.async_read_some(buffer_.prepare(most), kTuple);
+  const auto [ec, n] = co_await stream_.read_some(buffer_.prepare(most));
   buffer_.commit(n);
   co_return !ec;
 }
@@ -138,15 +143,12 @@ asio::awaitable<bool> Connection::read_some(size_t most) {
 // A socket closed with unread input resets the connection and may destroy the answer on its way, so
 // what still comes is read and dropped for a moment.
 asio::awaitable<void> Connection::linger() {
-  error_code ec;
-  socket_.shutdown(asio::socket_base::shutdown_send, ec);
   arm(kLinger);
-  size_t dropped = 0;
-  while (!ec && dropped < kLingerBytes) {
+  co_await stream_.finish();
+  error_code ec;
+  for (size_t dropped = 0, n = 0; !ec && dropped < kLingerBytes; dropped += n) {
     buffer_.clear();
-    size_t n = 0;
-    std::tie(ec, n) = co_await socket_.async_read_some(buffer_.prepare(64 << 10), kTuple);
-    dropped += n;
+    std::tie(ec, n) = co_await stream_.socket().async_read_some(buffer_.prepare(64 << 10), kTuple);
   }
 }
 

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "server/http/message.h"
 #include "server/http/request_parser.h"
 #include "server/http/response_writer.h"
+#include "server/http/stream.h"
 #include "server/http/watchdog.h"
 
 namespace mlxforge {
@@ -26,8 +26,8 @@ using Refuse = std::function<HttpReply(int status, const char* message)>;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, const HttpLimits& limits, Serve serve,
-             Refuse refuse);
+  Connection(Stream::Socket socket, boost::asio::ssl::context* tls, const HttpLimits& limits,
+             Serve serve, Refuse refuse);
 
   boost::asio::awaitable<void> run();  // until the connection is closed; does not throw
   void close();                        // from any thread; run() then ends
@@ -39,6 +39,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
   struct Gone {};  // closed, reset or idle for too long
 
+  boost::asio::awaitable<void> serve_requests();
   boost::asio::awaitable<bool> exchange();  // one request and its answer; false: no further one
   boost::asio::awaitable<std::variant<Gone, HttpReply, Incoming>> read_request();
   boost::asio::awaitable<bool> receive(RequestParser& parser);  // false: closed or reset
@@ -50,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void arm(std::chrono::milliseconds time) { watchdog_.arm(time, shared_from_this()); }
   ResponseWriter writer(ResponseWriter::Terms terms);
 
-  boost::asio::ip::tcp::socket socket_;
+  Stream stream_;
   Watchdog watchdog_;
   const HttpLimits& limits_;
   Serve serve_;

@@ -1,8 +1,7 @@
 #include "server/http/response_writer.h"
 
 #include <algorithm>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
+#include <boost/asio/buffer.hpp>
 
 namespace mlxforge {
 namespace asio = boost::asio;
@@ -43,7 +42,7 @@ asio::awaitable<void> ResponseWriter::end() {
 asio::awaitable<void> ResponseWriter::send(std::string bytes) {
   started_ = true;
   busy_(true);
-  co_await asio::async_write(socket_, asio::buffer(bytes), asio::use_awaitable);
+  co_await stream_.write(asio::buffer(bytes));
   busy_(false);
 }
 

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <functional>
 #include <string>
 
 #include "server/http/head.h"
 #include "server/http/message.h"
+#include "server/http/stream.h"
 
 namespace mlxforge {
 
@@ -23,8 +23,8 @@ class ResponseWriter {
   // Arms the connection's write timeout (true) or lets it rest (false).
   using Busy = std::function<void(bool)>;
 
-  ResponseWriter(boost::asio::ip::tcp::socket& socket, Terms terms, Busy busy)
-      : socket_(socket), terms_(terms), busy_(std::move(busy)) {}
+  ResponseWriter(Stream& stream, Terms terms, Busy busy)
+      : stream_(stream), terms_(terms), busy_(std::move(busy)) {}
 
   // Of whatever is sent.
   void add_headers(HttpHeaders headers);
@@ -43,7 +43,7 @@ class ResponseWriter {
  private:
   boost::asio::awaitable<void> send(std::string bytes);
 
-  boost::asio::ip::tcp::socket& socket_;
+  Stream& stream_;
   Terms terms_;
   Busy busy_;
   HttpHeaders headers_;

@@ -3,18 +3,17 @@
 // write.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
 
 #include "base/clock.h"
+#include "server/http/stream.h"
 
 namespace mlxforge {
 
 class Watchdog {
  public:
-  explicit Watchdog(boost::asio::ip::tcp::socket& socket)
-      : socket_(socket), timer_(socket.get_executor()) {}
+  explicit Watchdog(Stream::Socket& socket) : socket_(socket), timer_(socket.get_executor()) {}
 
   // `owner` keeps this object alive until the wait ends; call stop() when the connection ends.
   void arm(std::chrono::milliseconds time, std::shared_ptr<void> owner) {
@@ -37,7 +36,7 @@ class Watchdog {
     });
   }
 
-  boost::asio::ip::tcp::socket& socket_;
+  Stream::Socket& socket_;
   boost::asio::steady_timer timer_;
   TimePoint deadline_ = TimePoint::max();
   bool waiting_ = false;

@@ -17,6 +17,7 @@ class Api : public testing::Test {
   Api() : engine_([](auto) {}, [](auto&) { return Script{}; }, {}), model_(test_model(&engine_)) {
     view_.phase = Phase::ok;
     view_.model = model_;
+    view_.metrics = &metrics_;
   }
 
   ApiResult post(const std::string& path, const std::string& body) {
@@ -48,6 +49,7 @@ class Api : public testing::Test {
 
   FakeEngine engine_;
   std::shared_ptr<ModelContext> model_;
+  Metrics metrics_;
   ServerState::View view_;
 };
 
