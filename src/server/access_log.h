@@ -17,6 +17,7 @@ class AccessLog {
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
 
+  const HttpRequest& request() const { return request_; }
   void caller(const Caller& caller) { key_ = caller.key; }
   void status(int status) { status_ = status; }
   void generation(const Generation* generation) { generation_ = generation; }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/service.h"
 #include "text/tool_parser.h"
 
@@ -36,6 +37,7 @@ struct Piece {
 
   bool empty() const { return text.empty() && calls.empty() && tokens.empty(); }
   void append(Piece next);
+  std::vector<ToolDelta> whole_calls() const;  // the deltas of each call joined
 };
 
 // stop: the model's end of turn, a stop string or token, the end of a grammar. length: max_tokens
@@ -47,6 +49,7 @@ const char* ending_name(Ending ending);
 struct Answer {
   Piece piece;
   Ending ending = Ending::stop;
+  std::string stop_string;                           // the one that came; empty: none
   const std::vector<ScoredToken>* prompt = nullptr;  // where its log-probabilities are wanted
 };
 
@@ -69,7 +72,10 @@ class AnswerFormat {
   // interleave. The end of the last one comes with the totals.
   virtual std::string first(size_t index) = 0;
   virtual std::string piece(size_t index, const Piece& piece) = 0;
-  virtual std::string end(size_t index, Ending ending, const Totals* totals) = 0;
+  // `stop_string`: the one that came; empty: none.
+  virtual std::string end(size_t index, Ending ending, const std::string& stop_string,
+                          const Totals* totals) = 0;
+  virtual std::string failure(const Status& status) = 0;  // in place of what was still to come
 
   // The JSON body of an answer that was not streamed; choices in the order of their index.
   virtual std::string whole(std::span<const Answer> answers, const Totals& totals) = 0;

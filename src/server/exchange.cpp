@@ -50,7 +50,7 @@ asio::awaitable<void> drive(Generation& generation, Ticket& ticket, RequestMeter
 
 asio::awaitable<void> send_reply(HttpReply reply, ResponseWriter& out, AccessLog& log) {
   log.status(reply.status);
-  co_await out.reply(std::move(reply));
+  co_await out.reply(told_as_expected(log.request(), std::move(reply)));
 }
 
 // A call takes a request from its key's allowance, or gets 429.

@@ -3,7 +3,6 @@
 // null (the default), wrong types, ranges and unknown names in the same way.
 #pragma once
 
-#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string>
@@ -47,16 +46,16 @@ struct FieldOf {
 };
 
 template <class Params>
-using FieldTablesOf = std::initializer_list<std::span<const FieldOf<Params>>>;
+using FieldTablesOf = std::vector<std::span<const FieldOf<Params>>>;
 
 // Whether `value` is of the field's type, in its range and supported.
 Status check_value(const FieldRule& rule, const OrderedJson& value);
 
 // Reads `body` (an object) into `params`. The first failure ends it; its param is the field's name.
 template <class Params>
-Status read_fields(OrderedJson& body, FieldTablesOf<Params> tables, Params& params) {
+Status read_fields(OrderedJson& body, const FieldTablesOf<Params>& tables, Params& params) {
   const auto find = [&](std::string_view name) -> const FieldOf<Params>* {
-    for (const auto table : tables)
+    for (const auto& table : tables)
       for (const auto& field : table)
         if (field.name == name) return &field;
     return nullptr;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/error.h"
-#include "server/sse.h"
 
 namespace mlxforge {
 namespace {
@@ -55,7 +54,7 @@ std::string Generation::push(size_t request, const StepEvent& event) {
   const bool all_done = std::ranges::all_of(prompt.choices, &Choice::done);
   if (!lost && (!event.last || all_done)) return out;
   fail(event);
-  return plan_.streaming ? out + sse_event(to_text(error_json(error_))) : std::string();
+  return plan_.streaming ? out + format_->failure(error_) : std::string();
 }
 
 std::string Generation::show(size_t request, const StepEvent& event) {
@@ -80,7 +79,8 @@ std::string Generation::show(size_t request, const StepEvent& event) {
   std::string out;
   if (begins) out = format_->first(index);
   if (!piece.empty()) out += format_->piece(index, piece);
-  if (last) out += format_->end(index, choice.ending, done_ ? &totals_ : nullptr);
+  if (last)
+    out += format_->end(index, choice.ending, choice.stream.match(), done_ ? &totals_ : nullptr);
   return out;
 }
 
@@ -149,6 +149,7 @@ std::vector<Answer> Generation::answers() {
     for (Choice* choice : chosen(prompt))
       out.push_back({.piece = std::move(choice->shown),
                      .ending = choice->ending,
+                     .stop_string = choice->stream.match(),
                      .prompt = plan_.prompt_logprobs ? &prompt.shown : nullptr});
   }
   return out;

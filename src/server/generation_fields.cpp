@@ -22,15 +22,7 @@ using Params = GenerationParams;
 Status set_stop(OrderedJson& value, Params& params) {
   if (value.is_string()) value = OrderedJson::array({std::move(value)});
   if (!value.is_array()) return Status::invalid("'stop' must be a string or a list of strings");
-  if (value.size() > kMaxStops)
-    return Status::invalid(str("'stop' takes at most ", kMaxStops, " strings, got ", value.size()));
-  for (auto& stop : value) {
-    if (!stop.is_string()) return Status::invalid("'stop' must be a string or a list of strings");
-    if (stop.get_ref<const std::string&>().empty())
-      return Status::invalid("'stop' must not have an empty string");
-    params.stop.push_back(std::move(stop.get_ref<std::string&>()));
-  }
-  return {};
+  return read_stop_strings(value, "stop", kMaxStops, params);
 }
 
 Status set_stop_ids(OrderedJson& value, Params& params) {
@@ -65,30 +57,34 @@ using enum FieldType;
 constexpr Field kFields[] = {
     {"model", string, set_string<&Params::model>},
     {"stream", boolean, set_boolean<&Params::stream>},
-    {"stream_options", object, set_stream_options},
     {"temperature", number, set_number<&Params::temperature>, 0, kUnbounded},
     {"top_p", number, set_number<&Params::top_p>, 0, 1},
     {"top_k", integer, set_integer<&Params::top_k>, -1, kUnbounded},
     {"min_p", number, set_number<&Params::min_p>, 0, 1},
     {"seed", integer, set_seed},
     {"max_tokens", integer, set_integer<&Params::max_tokens>, 0, kUnbounded},
-    {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 0,
-     kUnbounded},  // wins over max_tokens
     {"min_tokens", integer, set_integer<&Params::min_tokens>, 0, kUnbounded},
-    {"stop", any, set_stop},
     {"stop_token_ids", array, set_stop_ids},
     {"ignore_eos", boolean, set_boolean<&Params::ignore_eos>},
+    // Accepted: they say who asks, not what.
+    {"metadata", object},
+    {"service_tier", string},
+    // Features to come.
+    later("priority", integer, "0"),
+};
+
+constexpr Field kOpenAiFields[] = {
+    {"stream_options", object, set_stream_options},
+    {"max_completion_tokens", integer, set_integer<&Params::max_completion_tokens>, 0,
+     kUnbounded},  // wins over max_tokens
+    {"stop", any, set_stop},
     {"n", integer, set_integer<&Params::n>, 1, kMaxChoices},
     {"prompt_logprobs", integer, set_integer<&Params::prompt_logprobs>, 0, kMaxLogprobs},
     // Accepted: they say who asks, not what.
     {"user", string},
-    {"metadata", object},
     {"store", boolean},
-    {"service_tier", string},
     {"safety_identifier", string},
     {"prompt_cache_key", string},
-    // Features to come.
-    later("priority", integer, "0"),
 };
 
 uint64_t random_seed() {
@@ -124,6 +120,22 @@ Status check_ids(const std::vector<int32_t>& ids, int vocab_size, const char* pa
 }  // namespace
 
 std::span<const Field> generation_fields() { return kFields; }
+std::span<const Field> openai_fields() { return kOpenAiFields; }
+
+Status read_stop_strings(OrderedJson& list, const char* param, size_t most,
+                         GenerationParams& params) {
+  if (list.size() > most)
+    return Status::invalid(str("'", param, "' takes at most ", most, " strings, got ", list.size()),
+                           param);
+  for (auto& stop : list) {
+    if (!stop.is_string())
+      return Status::invalid(str("'", param, "' must hold strings only"), param);
+    if (stop.get_ref<const std::string&>().empty())
+      return Status::invalid(str("'", param, "' must not have an empty string"), param);
+    params.stop.push_back(std::move(stop.get_ref<std::string&>()));
+  }
+  return {};
+}
 
 GenerationParams default_params(const ModelContext& model) {
   Params params;

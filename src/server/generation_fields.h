@@ -1,4 +1,4 @@
-// The fields that every endpoint which generates text shares.
+// The fields that endpoints which generate text share.
 #pragma once
 
 #include <span>
@@ -13,7 +13,12 @@ using Prompts = std::vector<std::vector<int32_t>>;  // token ids
 
 inline constexpr int kMaxLogprobs = 20;
 
-std::span<const Field> generation_fields();
+std::span<const Field> generation_fields();  // of all of them
+std::span<const Field> openai_fields();      // of chat and completions
+
+// Appends the strings in `list`, an array, to params.stop: up to `most`, none of them empty.
+Status read_stop_strings(OrderedJson& list, const char* param, size_t most,
+                         GenerationParams& params);
 
 // What a request without any field asks of this model.
 GenerationParams default_params(const ModelContext& model);

@@ -22,6 +22,19 @@ struct ToolParams {
   const ToolFormat* format = nullptr;  // of the answer's calls; null: it has none
 };
 
+// What /v1/responses alone has: api/responses.cpp.
+struct ResponseParams {
+  OrderedJson input;
+  std::string instructions;
+  std::string previous_id;
+  bool store = true;
+  OrderedJson metadata = OrderedJson::object();
+  OrderedJson text = {{"format", {{"type", "text"}}}};  // these three as they were sent
+  OrderedJson tools = OrderedJson::array();
+  OrderedJson tool_choice = "auto";
+  OrderedJson conversation;  // messages so far, without instructions
+};
+
 // Absent optionals mean the model's defaults.
 struct GenerationParams : RequestParams {
   bool stream = false;
@@ -48,6 +61,8 @@ struct GenerationParams : RequestParams {
   std::optional<int> top_logprobs;
 
   ToolParams tools;
+  OrderedJson system;         // of /v1/messages, which checks it
+  ResponseParams response;    // of /v1/responses
   GrammarSource grammar;      // structured_output.h; empty text: none
   std::string grammar_field;  // where it came from
 

@@ -56,6 +56,11 @@ Result<OrderedJson> parse_body(std::string_view body) {
   return root;
 }
 
+std::string string_at(const OrderedJson& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::string to_text(const OrderedJson& json) {
   return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }

@@ -21,6 +21,9 @@ inline constexpr size_t kMaxObjectKeys = 2048;
 // The message of a failure never repeats the body's bytes.
 Result<OrderedJson> parse_body(std::string_view body);
 
+// The string that stands there; "" where none does.
+std::string string_at(const OrderedJson& object, const char* key);
+
 // Compact, always valid UTF-8: what is not becomes U+FFFD.
 std::string to_text(const OrderedJson& json);
 

@@ -107,4 +107,10 @@ Status normalise_messages(OrderedJson& messages) {
   return {};
 }
 
+OrderedJson function_call(std::string id, std::string name, OrderedJson arguments) {
+  return {{"id", std::move(id)},
+          {"type", "function"},
+          {"function", {{"name", std::move(name)}, {"arguments", std::move(arguments)}}}};
+}
+
 }  // namespace mlxforge

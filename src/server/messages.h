@@ -12,4 +12,7 @@ namespace mlxforge {
 // tool calls that are JSON objects in a string become objects. Other keys stay.
 Status normalise_messages(OrderedJson& messages);
 
+// An entry of an assistant's `tool_calls`.
+OrderedJson function_call(std::string id, std::string name, OrderedJson arguments);
+
 }  // namespace mlxforge

@@ -1,17 +1,49 @@
 #include "server/router.h"
 
+#include <cctype>
+#include <optional>
+
 #include "server/error.h"
 
 namespace mlxforge {
+namespace {
 
-std::variant<const Endpoint*, HttpReply> route(std::span<const Endpoint> endpoints,
-                                               std::string_view method, std::string_view target) {
+// "%41" is "A"; a '%' that is not followed by two hex digits stands for itself.
+std::string percent_decoded(std::string_view text) {
+  const auto digit = [&](size_t i) {
+    const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : 0);
+    return !std::isxdigit(c) ? -1 : std::isdigit(c) ? c - '0' : std::tolower(c) - 'a' + 10;
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && digit(i + 1) >= 0 && digit(i + 2) >= 0;
+    out += escape ? static_cast<char>(digit(i + 1) * 16 + digit(i + 2)) : text[i];
+    if (escape) i += 2;
+  }
+  return out;
+}
+
+// The argument when `path` is one of the endpoint's; "" where it takes none.
+std::optional<std::string> match(std::string_view pattern, std::string_view path) {
+  const size_t brace = pattern.find('{');
+  if (brace == pattern.npos) return path == pattern ? std::optional<std::string>("") : std::nullopt;
+  if (path.size() <= brace || !path.starts_with(pattern.substr(0, brace))) return std::nullopt;
+  const std::string_view segment = path.substr(brace);
+  if (segment.find('/') != segment.npos) return std::nullopt;
+  return percent_decoded(segment);
+}
+
+}  // namespace
+
+std::variant<Route, HttpReply> route(std::span<const Endpoint> endpoints, std::string_view method,
+                                     std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
   if (method == "HEAD") method = "GET";
   std::string allowed;
   for (const Endpoint& endpoint : endpoints) {
-    if (endpoint.path != path) continue;
-    if (endpoint.method == method) return &endpoint;
+    auto argument = match(endpoint.path, path);
+    if (!argument) continue;
+    if (endpoint.method == method) return Route{&endpoint, std::move(*argument)};
     if (!allowed.empty()) allowed += ", ";
     allowed += endpoint.method;
   }

@@ -1,9 +1,11 @@
 // Method and path -> endpoint. Paths match byte for byte: nothing is decoded, collapsed or trimmed,
 // so `//`, `..`, `%2f` and a trailing slash never reach a handler by another name. A query string
-// is cut off. HEAD goes where GET goes.
+// is cut off. HEAD goes where GET goes. An endpoint's last segment in braces, as in
+// "/v1/models/{model}", stands for any one segment, which its handler gets percent-decoded.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -12,8 +14,13 @@
 
 namespace mlxforge {
 
+struct Route {
+  const Endpoint* endpoint;
+  std::string argument;  // what stands in the place of the braces
+};
+
 // The endpoint, or the 404 or 405 reply.
-std::variant<const Endpoint*, HttpReply> route(std::span<const Endpoint> endpoints,
-                                               std::string_view method, std::string_view target);
+std::variant<Route, HttpReply> route(std::span<const Endpoint> endpoints, std::string_view method,
+                                     std::string_view target);
 
 }  // namespace mlxforge

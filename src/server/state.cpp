@@ -31,6 +31,7 @@ ServerState::View ServerState::view() const {
     view.loaded_at = loaded_at_;
     view.phase = draining_ ? Phase::draining : model_ ? Phase::ok : Phase::loading;
   }
+  view.responses = responses_;
   view.uptime_s = ms_between(start_, Clock::now()) / 1000;
   if (view.model) view.stats = view.model->engine->stats();
   if (view.stats.failed && view.why_failed.empty())

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "server/metrics/metrics.h"
 #include "server/model_context.h"
+#include "server/response_store.h"
 
 namespace mlxforge {
 
@@ -32,6 +33,7 @@ class ServerState {
     const Metrics* metrics = nullptr;  // never null in the view that a server makes
     double uptime_s = 0;
     int64_t loaded_at = 0;  // Unix seconds
+    std::shared_ptr<ResponseStore> responses;
   };
   View view() const;
   Metrics metrics;
@@ -44,6 +46,7 @@ class ServerState {
   std::shared_ptr<const ModelContext> model_;
   int64_t loaded_at_ = 0;
   const TimePoint start_ = Clock::now();
+  const std::shared_ptr<ResponseStore> responses_ = std::make_shared<ResponseStore>();
 };
 
 const char* phase_name(Phase phase);

@@ -122,19 +122,8 @@ Status read_json_schema(OrderedJson& format, Params& params) {
   return read_parts(*schema, "response_format.json_schema", kJsonSchema, params);
 }
 
-Status set_response_format(OrderedJson& value, Params& params) {
-  const auto type = value.find("type");
-  if (type != value.end() && *type == "text") return {};
-  if (type != value.end() && *type == "json_schema") return read_json_schema(value, params);
-  OrderedJson yes = true;
-  if (type != value.end() && *type == "json_object")
-    return read_json_object(yes, "response_format", params);
-  return Status::invalid(
-      R"('response_format' must have the "type" "text", "json_object" or "json_schema")");
-}
-
 constexpr Field kFields[] = {
-    {"response_format", object, set_response_format},
+    {"response_format", object, read_response_format},
     {"structured_outputs", object, set_structured_outputs},
     {"guided_json", any, [](OrderedJson& v, Params& p) { return read_json(v, "guided_json", p); }},
     {"guided_regex", string,
@@ -148,6 +137,17 @@ constexpr Field kFields[] = {
 }  // namespace
 
 std::span<const Field> structured_output_fields() { return kFields; }
+
+Status read_response_format(OrderedJson& value, Params& params) {
+  const auto type = value.find("type");
+  if (type != value.end() && *type == "text") return {};
+  if (type != value.end() && *type == "json_schema") return read_json_schema(value, params);
+  OrderedJson yes = true;
+  if (type != value.end() && *type == "json_object")
+    return read_json_object(yes, "response_format", params);
+  return Status::invalid(
+      R"('response_format' must have the "type" "text", "json_object" or "json_schema")");
+}
 
 Result<std::shared_ptr<const Grammar>> compile_grammar(const GenerationParams& params,
                                                        const ModelContext& model) {

@@ -14,6 +14,9 @@ class Grammar;
 
 std::span<const Field> structured_output_fields();
 
+// Reads the value of the field `response_format`, an object.
+Status read_response_format(OrderedJson& value, GenerationParams& params);
+
 // The grammar that the fields ask for; null when they ask for none. It compiles, so not on a thread
 // that serves connections.
 Result<std::shared_ptr<const Grammar>> compile_grammar(const GenerationParams& params,

@@ -19,6 +19,15 @@ void Piece::append(Piece next) {
   append_all(tokens, std::move(next.tokens));
 }
 
+std::vector<ToolDelta> Piece::whole_calls() const {
+  std::vector<ToolDelta> out;
+  for (const ToolDelta& delta : calls) {
+    if (!delta.name.empty()) out.push_back({.index = delta.index, .name = delta.name});
+    out.back().arguments += delta.arguments;
+  }
+  return out;
+}
+
 TokenStream::TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops,
                          const ToolFormat* tools)
     : model_(std::move(model)), detokenizer_(*model_->tokenizer), stops_(std::move(stops)) {

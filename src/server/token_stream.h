@@ -31,7 +31,8 @@ class TokenStream {
   // A token that is not part of the text: the one that stopped it.
   ScoredToken scored(const TokenLogprobs& token) const;
 
-  bool matched() const { return stops_.matched(); }  // a stop string has ended the text
+  bool matched() const { return stops_.matched(); }            // a stop string has ended the text
+  const std::string& match() const { return stops_.match(); }  // which
   bool calls_tools() const { return tools_ && tools_->n_calls() > 0; }
   int tokens() const { return tokens_; }  // up to and with the one that completed the stop string
 

@@ -56,34 +56,6 @@ Status check_tool(OrderedJson& tool, size_t i) {
   return complete_parameters(function, i);
 }
 
-Status set_tools(OrderedJson& value, Params& params) {
-  if (value.size() > kMaxTools)
-    return Status::invalid(str("'tools' takes at most ", kMaxTools, ", got ", value.size()));
-  for (size_t i = 0; i < value.size(); ++i) {
-    if (Status status = check_tool(value[i], i); !status.ok()) return status;
-    for (size_t k = 0; k < i; ++k)
-      if (value[k]["function"]["name"] == value[i]["function"]["name"])
-        return bad(i, ".function.name is that of another tool");
-  }
-  params.tools.list = std::move(value);
-  return {};
-}
-
-Status set_tool_choice(OrderedJson& value, Params& params) {
-  constexpr std::pair<const char*, Choice> kWords[] = {
-      {"auto", Choice::automatic}, {"none", Choice::none}, {"required", Choice::required}};
-  for (const auto& [word, choice] : kWords)
-    if (value == word) return params.tools.choice = choice, Status{};
-  const OrderedJson::json_pointer name("/function/name");
-  if (!value.is_object() || !value.contains("type") || value["type"] != "function" ||
-      !value.contains(name) || !value[name].is_string())
-    return Status::invalid(
-        R"('tool_choice' must be "none", "auto", "required" or {"type": "function", "function": {"name": ...}})");
-  params.tools.choice = Choice::named;
-  params.tools.named = value[name];
-  return {};
-}
-
 // Without functions, these two choices mean the same.
 Status check_function_call(OrderedJson& value, Params&) {
   if (value == "none" || value == "auto") return {};
@@ -91,8 +63,8 @@ Status check_function_call(OrderedJson& value, Params&) {
 }
 
 constexpr Field kFields[] = {
-    {"tools", array, set_tools},
-    {"tool_choice", any, set_tool_choice},
+    {"tools", array, read_tools},
+    {"tool_choice", any, read_tool_choice},
     {"parallel_tool_calls", boolean,
      [](OrderedJson& value, Params& params) {
        params.tools.several = value.get<bool>();
@@ -127,6 +99,34 @@ Status check_choice(const ToolParams& tools, bool any_function) {
 }  // namespace
 
 std::span<const Field> tool_fields() { return kFields; }
+
+Status read_tools(OrderedJson& value, Params& params) {
+  if (value.size() > kMaxTools)
+    return Status::invalid(str("'tools' takes at most ", kMaxTools, ", got ", value.size()));
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (Status status = check_tool(value[i], i); !status.ok()) return status;
+    for (size_t k = 0; k < i; ++k)
+      if (value[k]["function"]["name"] == value[i]["function"]["name"])
+        return bad(i, ".function.name is that of another tool");
+  }
+  params.tools.list = std::move(value);
+  return {};
+}
+
+Status read_tool_choice(OrderedJson& value, Params& params) {
+  constexpr std::pair<const char*, Choice> kWords[] = {
+      {"auto", Choice::automatic}, {"none", Choice::none}, {"required", Choice::required}};
+  for (const auto& [word, choice] : kWords)
+    if (value == word) return params.tools.choice = choice, Status{};
+  const OrderedJson::json_pointer name("/function/name");
+  if (!value.is_object() || !value.contains("type") || value["type"] != "function" ||
+      !value.contains(name) || !value[name].is_string())
+    return Status::invalid(
+        R"('tool_choice' must be "none", "auto", "required" or {"type": "function", "function": {"name": ...}})");
+  params.tools.choice = Choice::named;
+  params.tools.named = value[name];
+  return {};
+}
 
 Status plan_tools(Params& params, const ModelContext& model, ChatInput& input) {
   ToolParams& tools = params.tools;

@@ -12,6 +12,10 @@ namespace mlxforge {
 
 std::span<const Field> tool_fields();
 
+// Read the values of the fields of these names.
+Status read_tools(OrderedJson& value, GenerationParams& params);
+Status read_tool_choice(OrderedJson& value, GenerationParams& params);
+
 // Completes `input`, whose messages are normalised, and makes params.grammar that of calls and
 // text.
 Status plan_tools(GenerationParams& params, const ModelContext& model, ChatInput& input);

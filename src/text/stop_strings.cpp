@@ -28,17 +28,16 @@ void StopStrings::Matcher::step(char c) {
 }
 
 std::string StopStrings::push(std::string_view piece) {
-  if (matched_) return {};
+  if (matched()) return {};
   for (const char c : piece) {
     held_ += c;
-    size_t found = 0;
     for (Matcher& matcher : matchers_) {
       matcher.step(c);
-      if (matcher.length == matcher.text.size()) found = std::max(found, matcher.length);
+      if (matcher.length == matcher.text.size() && matcher.length > match_.size())
+        match_ = matcher.text;
     }
-    if (found > 0) {
-      matched_ = true;
-      held_.resize(held_.size() - found);
+    if (matched()) {
+      held_.resize(held_.size() - match_.size());
       return std::exchange(held_, {});
     }
   }

@@ -19,7 +19,8 @@ class StopStrings {
   std::string push(std::string_view piece);
   // At the end: what was held back and has not become a match.
   std::string flush();
-  bool matched() const { return matched_; }
+  bool matched() const { return !match_.empty(); }
+  const std::string& match() const { return match_; }  // the one that ended the text; empty: none
 
  private:
   // A Knuth-Morris-Pratt matcher of one stop string.
@@ -33,7 +34,7 @@ class StopStrings {
 
   std::vector<Matcher> matchers_;
   std::string held_;
-  bool matched_ = false;
+  std::string match_;
 };
 
 }  // namespace mlxforge

@@ -15,6 +15,7 @@ namespace mlxforge {
 
 struct ApiCall {
   std::string_view body;
+  std::string_view argument;  // what the path has in the place of its {...}
   const ServerState::View& server;
 };
 
@@ -35,6 +36,9 @@ std::span<const Endpoint> endpoints();
 
 // Whether the request is for an endpoint that needs no API key.
 bool is_public(const HttpRequest& request);
+
+// The reply with a failure told in the way that the clients of the request's path expect.
+HttpReply told_as_expected(const HttpRequest& request, HttpReply reply);
 
 // Finds the endpoint and runs it; a handler that throws becomes a 500. `target` as in the request
 // line.

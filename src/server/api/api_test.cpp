@@ -17,10 +17,10 @@ namespace {
 TEST(ApiDocs, NameEveryFieldAndEveryEndpoint) {
   std::ifstream file("docs/api.md");
   const std::string docs{std::istreambuf_iterator<char>(file), {}};
-  for (const auto fields :
-       {generation_fields(), sampling_fields(), kChatCompletions.fields, kCompletions.fields})
-    for (const Field& field : fields)
-      EXPECT_NE(docs.find(str("`", field.name, "`")), std::string::npos) << field.name;
+  for (const auto* endpoint : {&kChatCompletions, &kCompletions, &kMessages, &kResponses})
+    for (const auto& fields : endpoint->fields)
+      for (const Field& field : fields)
+        EXPECT_NE(docs.find(str("`", field.name, "`")), std::string::npos) << field.name;
   for (const Endpoint& e : endpoints())
     EXPECT_NE(docs.find(str(e.method, " ", e.path)), std::string::npos) << e.path;
 }

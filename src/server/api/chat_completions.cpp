@@ -1,6 +1,9 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
+#include "server/api/openai_format.h"
 #include "server/messages.h"
+#include "server/sampling_fields.h"
+#include "server/structured_output.h"
 #include "server/tools.h"
 #include "text/prompt.h"
 
@@ -34,8 +37,9 @@ constexpr Field kFields[] = {
     later("web_search_options", object, "null"),
 };
 
-Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
+Result<Prompts> encode(GenerationParams& params, const ServerState::View& server) {
   if (Status status = join_logprobs(params); !status.ok()) return status;
+  const ModelContext& model = *server.model;
   if (!model.chat_template)
     return Status::invalid(
         "this model has no chat template; start the server with --chat-template FILE or use "
@@ -53,7 +57,10 @@ Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
 }  // namespace
 
 const GenerateEndpoint kChatCompletions = {
-    .fields = kFields, .tool_fields = tool_fields(), .shape = kChatShape, .encode = encode};
+    .fields = {kFields, tool_fields(), generation_fields(), openai_fields(), sampling_fields(),
+               structured_output_fields()},
+    .encode = encode,
+    .format = openai_format<kChatShape>};
 
 ApiResult chat_completions(const ApiCall& call) { return generate(call, kChatCompletions); }
 

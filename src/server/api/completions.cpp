@@ -1,5 +1,8 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
+#include "server/api/openai_format.h"
+#include "server/sampling_fields.h"
+#include "server/structured_output.h"
 #include "text/prompt.h"
 
 namespace mlxforge {
@@ -42,7 +45,7 @@ Result<std::vector<int32_t>> encode_one(const OrderedJson& prompt, const ModelCo
   return wrong_prompt();
 }
 
-Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
+Result<Prompts> encode(GenerationParams& params, const ServerState::View& server) {
   OrderedJson prompt = std::move(params.input);
   if (!is_list_of_prompts(prompt)) prompt = OrderedJson::array({std::move(prompt)});
   if (prompt.size() > kMaxPrompts)
@@ -50,7 +53,7 @@ Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
         str("'prompt' takes at most ", kMaxPrompts, " prompts, got ", prompt.size()), "prompt");
   Prompts prompts;
   for (const OrderedJson& one : prompt) {
-    auto ids = encode_one(one, model);
+    auto ids = encode_one(one, *server.model);
     if (!ids.ok()) return ids.status();
     prompts.push_back(std::move(*ids));
   }
@@ -59,8 +62,10 @@ Result<Prompts> encode(GenerationParams& params, const ModelContext& model) {
 
 }  // namespace
 
-const GenerateEndpoint kCompletions = {
-    .fields = kFields, .shape = kCompletionShape, .encode = encode};
+const GenerateEndpoint kCompletions = {.fields = {kFields, generation_fields(), openai_fields(),
+                                                  sampling_fields(), structured_output_fields()},
+                                       .encode = encode,
+                                       .format = openai_format<kCompletionShape>};
 
 ApiResult completions(const ApiCall& call) { return generate(call, kCompletions); }
 

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "server/api/anthropic_error.h"
 #include "server/api/api.h"
 #include "server/api/handlers.h"
 #include "server/error.h"
@@ -15,6 +16,11 @@ constexpr Endpoint kEndpoints[] = {
     {"GET", "/v1/models", models},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
+    {"POST", "/v1/messages", messages},
+    {"POST", "/v1/messages/count_tokens", count_tokens},
+    {"POST", "/v1/responses", responses},
+    {"GET", "/v1/responses/{id}", get_response},
+    {"DELETE", "/v1/responses/{id}", delete_response},
 };
 
 // --strict: what a handler would only report becomes an error.
@@ -41,17 +47,24 @@ std::span<const Endpoint> endpoints() { return kEndpoints; }
 
 bool is_public(const HttpRequest& request) {
   const auto found = route(endpoints(), request.method, request.target);
-  const auto* endpoint = std::get_if<const Endpoint*>(&found);
-  return endpoint && (*endpoint)->is_public;
+  const auto* it = std::get_if<Route>(&found);
+  return it && it->endpoint->is_public;
+}
+
+HttpReply told_as_expected(const HttpRequest& request, HttpReply reply) {
+  const bool anthropic = request.target.starts_with("/v1/messages");
+  return anthropic && reply.status >= 400 ? anthropic_error(std::move(reply)) : reply;
 }
 
 ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) {
   const auto found = route(endpoints(), request.method, request.target);
   if (const auto* refusal = std::get_if<HttpReply>(&found)) return *refusal;
-  const Endpoint& endpoint = *std::get<const Endpoint*>(found);
+  const Endpoint& endpoint = *std::get<Route>(found).endpoint;
   if (endpoint.needs_model)
     if (const Status status = availability(server); !status.ok()) return error_reply(status);
-  return run(endpoint, {.body = request.body, .server = server});
+  return run(endpoint, {.body = request.body,
+                        .argument = std::get<Route>(found).argument,
+                        .server = server});
 }
 
 }  // namespace mlxforge

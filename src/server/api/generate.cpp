@@ -2,9 +2,6 @@
 
 #include "base/log.h"
 #include "server/error.h"
-#include "server/generation_fields.h"
-#include "server/sampling_fields.h"
-#include "server/structured_output.h"
 
 namespace mlxforge {
 namespace {
@@ -24,6 +21,21 @@ std::string list_names(const std::vector<std::string>& names) {
   return out;
 }
 
+Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& endpoint) {
+  const auto& model = call.server.model;
+  auto parsed = parse_request(call, endpoint);
+  if (!parsed.ok()) return parsed.status();
+  auto plan = plan_generation(parsed->params, parsed->prompts, *model);
+  if (!plan.ok()) return plan.status();
+  Generation generation(model, std::move(*plan),
+                        endpoint.format(parsed->params, parsed->prompts, call.server));
+  generation.engine = model->engine;
+  generation.headers = report_unknown(parsed->params.unknown);
+  return generation;
+}
+
+}  // namespace
+
 HttpHeaders report_unknown(const std::vector<std::string>& unknown) {
   if (unknown.empty()) return {};
   const std::string names = list_names(unknown);
@@ -31,32 +43,17 @@ HttpHeaders report_unknown(const std::vector<std::string>& unknown) {
   return {{kIgnoredFields, names}};
 }
 
-Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& endpoint) {
-  const auto& model = call.server.model;
+Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint& endpoint) {
   auto body = parse_body(call.body);
   if (!body.ok()) return body.status();
-  GenerationParams params = default_params(*model);
-  const FieldTablesOf<GenerationParams> tables = {generation_fields(), sampling_fields(),
-                                                  structured_output_fields(), endpoint.fields,
-                                                  endpoint.tool_fields};
-  if (Status s = read_fields(*body, tables, params); !s.ok()) return s;
-  if (Status s = check_model(params.model, *model); !s.ok()) return s;
-  const auto prompts = endpoint.encode(params, *model);
+  const ModelContext& model = *call.server.model;
+  GenerationParams params = default_params(model);
+  if (Status s = read_fields(*body, endpoint.fields, params); !s.ok()) return s;
+  if (Status s = check_model(params.model, model); !s.ok()) return s;
+  auto prompts = endpoint.encode(params, call.server);
   if (!prompts.ok()) return prompts.status();
-  auto plan = plan_generation(params, prompts.value(), *model);
-  if (!plan.ok()) return plan.status();
-  Generation generation(
-      model, std::move(*plan),
-      std::make_unique<OpenAiFormat>(endpoint.shape,
-                                     OpenAiOptions{.model = model->id,
-                                                   .include_usage = params.include_usage,
-                                                   .logprobs = params.logprobs.has_value()}));
-  generation.engine = model->engine;
-  generation.headers = report_unknown(params.unknown);
-  return generation;
+  return ParsedRequest{std::move(params), std::move(*prompts)};
 }
-
-}  // namespace
 
 ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint) {
   auto generation = make_generation(call, endpoint);

@@ -2,25 +2,37 @@
 // how the input becomes token ids, and how the answer looks.
 #pragma once
 
-#include <functional>
+#include <memory>
+#include <vector>
 
 #include "server/api/api.h"
-#include "server/api/openai_format.h"
 #include "server/generation_fields.h"
 
 namespace mlxforge {
 
 struct GenerateEndpoint {
-  std::span<const Field> fields;  // beside those of generation
-  std::span<const Field> tool_fields = {};
-  const AnswerShape& shape;
-  // Checks what is the endpoint's own; moves params.input.
-  Result<Prompts> (*encode)(GenerationParams& params, const ModelContext& model);
+  FieldTablesOf<GenerationParams> fields;
+  // Checks what is the endpoint's own; moves from params.
+  Result<Prompts> (*encode)(GenerationParams& params, const ServerState::View& server);
+  std::unique_ptr<AnswerFormat> (*format)(GenerationParams& params, const Prompts& prompts,
+                                          const ServerState::View& server);
 };
 
 extern const GenerateEndpoint kChatCompletions;
 extern const GenerateEndpoint kCompletions;
+extern const GenerateEndpoint kMessages;
+extern const GenerateEndpoint kResponses;
 
 ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint);
+
+// The first half of it: what the body asks for, and its prompts.
+struct ParsedRequest {
+  GenerationParams params;
+  Prompts prompts;
+};
+// The headers that name the fields which nobody knows, and a line in the log.
+HttpHeaders report_unknown(const std::vector<std::string>& unknown);
+
+Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint& endpoint);
 
 }  // namespace mlxforge

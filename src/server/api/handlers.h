@@ -11,5 +11,10 @@ ApiResult metrics(const ApiCall& call);
 ApiResult models(const ApiCall& call);
 ApiResult chat_completions(const ApiCall& call);
 ApiResult completions(const ApiCall& call);
+ApiResult messages(const ApiCall& call);
+ApiResult count_tokens(const ApiCall& call);
+ApiResult responses(const ApiCall& call);
+ApiResult get_response(const ApiCall& call);
+ApiResult delete_response(const ApiCall& call);
 
 }  // namespace mlxforge

@@ -1,26 +1,13 @@
 #include "server/api/openai_format.h"
 
-#include <chrono>
-#include <random>
-
 #include "server/api/logprobs_json.h"
+#include "server/error.h"
+#include "server/ids.h"
+#include "server/messages.h"
 #include "server/sse.h"
 
 namespace mlxforge {
 namespace {
-
-std::string random_id(const char* prefix) {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id = prefix;
-  for (int i = 0; i < 24; ++i) id += kDigits[random() % 16];
-  return id;
-}
-
-int64_t unix_seconds() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
-}
 
 OrderedJson choice(size_t index, OrderedJson content, OrderedJson logprobs,
                    const char* finish_reason) {
@@ -72,16 +59,8 @@ OrderedJson chat_delta(const Piece& piece) {
 OrderedJson chat_message(const Piece& piece) {
   OrderedJson message = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
   if (piece.text.empty() && !piece.calls.empty()) message["content"] = nullptr;
-  std::string* arguments = nullptr;
-  for (const ToolDelta& call : piece.calls) {
-    if (!call.name.empty()) {
-      OrderedJson function = {{"name", call.name}, {"arguments", ""}};
-      message["tool_calls"].push_back(
-          {{"id", random_id("call_")}, {"type", "function"}, {"function", std::move(function)}});
-      arguments = message["tool_calls"].back()["function"]["arguments"].get_ptr<std::string*>();
-    }
-    *arguments += call.arguments;
-  }
+  for (const ToolDelta& call : piece.whole_calls())
+    message["tool_calls"].push_back(function_call(random_id("call_"), call.name, call.arguments));
   return {{"message", std::move(message)}};
 }
 
@@ -144,7 +123,7 @@ std::string OpenAiFormat::piece(size_t index, const Piece& piece) {
   return sse_event(to_text(chunk(choice(index, shape_.piece(piece), logprobs(piece), nullptr))));
 }
 
-std::string OpenAiFormat::end(size_t index, Ending how, const Totals* totals) {
+std::string OpenAiFormat::end(size_t index, Ending how, const std::string&, const Totals* totals) {
   OrderedJson ending = chunk(choice(index, shape_.ending(), nullptr, ending_name(how)));
   if (!totals) return sse_event(to_text(ending));
   if (!options_.include_usage) {
@@ -157,9 +136,13 @@ std::string OpenAiFormat::end(size_t index, Ending how, const Totals* totals) {
   return sse_event(to_text(ending)) + sse_event(to_text(last)) + sse_event("[DONE]");
 }
 
+std::string OpenAiFormat::failure(const Status& status) {
+  return sse_event(to_text(error_json(status)));
+}
+
 std::string OpenAiFormat::whole(std::span<const Answer> answers, const Totals& totals) {
   OrderedJson choices = OrderedJson::array();
-  for (const auto& [piece, how, prompt] : answers) {
+  for (const auto& [piece, how, stop_string, prompt] : answers) {
     choices.push_back(
         choice(choices.size(), shape_.whole(piece), logprobs(piece), ending_name(how)));
     if (prompt && shape_.prompt_logprobs_by_choice)

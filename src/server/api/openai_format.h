@@ -2,10 +2,13 @@
 // same frame; a shape is what differs.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "server/answer_format.h"
+#include "server/generation_fields.h"
 #include "server/json.h"
+#include "server/state.h"
 
 namespace mlxforge {
 
@@ -35,7 +38,9 @@ class OpenAiFormat : public AnswerFormat {
 
   std::string first(size_t index) override;
   std::string piece(size_t index, const Piece& piece) override;
-  std::string end(size_t index, Ending ending, const Totals* totals) override;
+  std::string end(size_t index, Ending ending, const std::string& stop_string,
+                  const Totals* totals) override;
+  std::string failure(const Status& status) override;
   std::string whole(std::span<const Answer> answers, const Totals& totals) override;
 
  private:
@@ -48,5 +53,15 @@ class OpenAiFormat : public AnswerFormat {
   const std::string id_;
   const int64_t created_;
 };
+
+// The format of an endpoint of that shape.
+template <const AnswerShape& shape>
+std::unique_ptr<AnswerFormat> openai_format(GenerationParams& params, const Prompts&,
+                                            const ServerState::View& server) {
+  return std::make_unique<OpenAiFormat>(shape,
+                                        OpenAiOptions{.model = server.model->id,
+                                                      .include_usage = params.include_usage,
+                                                      .logprobs = params.logprobs.has_value()});
+}
 
 }  // namespace mlxforge

@@ -18,6 +18,7 @@ class Api : public testing::Test {
     view_.phase = Phase::ok;
     view_.model = model_;
     view_.metrics = &metrics_;
+    view_.responses = std::make_shared<ResponseStore>();
   }
 
   ApiResult post(const std::string& path, const std::string& body) {

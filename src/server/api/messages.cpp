@@ -1,0 +1,121 @@
+// Anthropic's Messages API.
+#include "server/api/anthropic_format.h"
+#include "server/api/anthropic_messages.h"
+#include "server/api/generate.h"
+#include "server/api/handlers.h"
+#include "server/error.h"
+#include "server/sampling_fields.h"
+#include "server/structured_output.h"
+#include "server/tools.h"
+
+namespace mlxforge {
+namespace {
+
+using enum FieldType;
+using Params = GenerationParams;
+using Choice = ToolParams::Choice;
+
+constexpr size_t kMaxStopSequences = 64;
+
+Status set_stop_sequences(OrderedJson& value, Params& params) {
+  return read_stop_strings(value, "stop_sequences", kMaxStopSequences, params);
+}
+
+// A tool that the server would have to run itself has a type of its own.
+Status set_tools(OrderedJson& value, Params& params) {
+  OrderedJson tools = OrderedJson::array();
+  for (size_t i = 0; i < value.size(); ++i) {
+    OrderedJson& tool = value[i];
+    if (!tool.is_object() || (tool.contains("type") && tool["type"] != "custom"))
+      return Status::invalid(str("tools[", i,
+                                 "] must be an object of type 'custom' (or without a "
+                                 "type); no other is supported"));
+    OrderedJson function = {{"name", tool["name"]}, {"parameters", tool["input_schema"]}};
+    if (tool.contains("description")) function["description"] = tool["description"];
+    tools.push_back({{"type", "function"}, {"function", std::move(function)}});
+  }
+  return read_tools(tools, params);
+}
+
+Status set_tool_choice(OrderedJson& value, Params& params) {
+  constexpr std::pair<const char*, Choice> kTypes[] = {{"auto", Choice::automatic},
+                                                       {"any", Choice::required},
+                                                       {"tool", Choice::named},
+                                                       {"none", Choice::none}};
+  const std::string type = string_at(value, "type");
+  const auto found = std::ranges::find(kTypes, type, [](const auto& t) { return t.first; });
+  params.tools.named = string_at(value, "name");
+  if (found == std::end(kTypes) || (type == "tool" && params.tools.named.empty()))
+    return Status::invalid(
+        R"('tool_choice' must have the type "auto", "any", "none", or "tool" and a "name")");
+  params.tools.choice = found->second;
+  if (value.contains("disable_parallel_tool_use"))
+    params.tools.several = value["disable_parallel_tool_use"] != true;
+  return {};
+}
+
+// {"format": {"type": "json_schema", "schema": {...}}}
+Status set_output_config(OrderedJson& value, Params& params) {
+  for (auto& [name, part] : value.items()) {
+    if (part.is_null()) continue;
+    if (name != "format" || !part.is_object() || string_at(part, "type") != "json_schema")
+      return Status::invalid("'output_config' takes a \"format\" of the type \"json_schema\" only");
+    OrderedJson format = {{"type", "json_schema"}, {"json_schema", {{"schema", part["schema"]}}}};
+    if (Status status = read_response_format(format, params); !status.ok()) return status;
+    params.grammar_field = "output_config";
+  }
+  return {};
+}
+
+constexpr Field kFields[] = {
+    {"messages", array, set_json<&Params::input>},
+    {"system", any, set_json<&Params::system>},
+    {"stop_sequences", array, set_stop_sequences},
+    {"tools", array, set_tools},
+    {"tool_choice", object, set_tool_choice},
+    {"output_config", object, set_output_config},
+    // Accepted: prompts are cached without being asked to, and there is one place and one speed.
+    {"cache_control", object},
+    {"inference_geo", string},
+    {"speed", string},
+    // Features to come.
+    later("thinking", object, R"({"type":"disabled"})"),
+    later("container", any, "null"),
+    later("context_management", object, "null"),
+    later("mcp_servers", array, "[]"),
+};
+
+Result<Prompts> encode(Params& params, const ServerState::View& server) {
+  auto messages = openai_messages(params.system, params.input);
+  if (!messages.ok()) return messages.status();
+  params.input = std::move(*messages);
+  if (params.input.back()["role"] == "assistant")
+    return Status::invalid(
+        "the last message must be the user's: an answer that is begun cannot be continued yet",
+        "messages");
+  return kChatCompletions.encode(params, server);
+}
+
+std::unique_ptr<AnswerFormat> format(Params&, const Prompts& prompts,
+                                     const ServerState::View& server) {
+  const int n = static_cast<int>(prompts.front().size());
+  return std::make_unique<AnthropicFormat>(server.model->id, n);
+}
+
+}  // namespace
+
+const GenerateEndpoint kMessages = {
+    .fields = {kFields, generation_fields(), sampling_fields(), structured_output_fields()},
+    .encode = encode,
+    .format = format};
+
+ApiResult messages(const ApiCall& call) { return generate(call, kMessages); }
+
+ApiResult count_tokens(const ApiCall& call) {
+  const auto parsed = parse_request(call, kMessages);
+  if (!parsed.ok()) return error_reply(parsed.status());
+  const OrderedJson body = {{"input_tokens", parsed.value().prompts.front().size()}};
+  return HttpReply{.body = to_text(body), .headers = report_unknown(parsed.value().params.unknown)};
+}
+
+}  // namespace mlxforge

@@ -1,0 +1,75 @@
+// The input of /v1/responses: what reaches the template, and what is refused.
+#include <gtest/gtest.h>
+
+#include "server/api/responses_input.h"
+#include "server/testing/api_fixture.h"
+
+namespace mlxforge {
+namespace {
+
+const std::string kResponses = "/v1/responses";
+
+TEST(ResponsesInput, ItemsBecomeMessages) {
+  OrderedJson messages = OrderedJson::array();
+  ASSERT_TRUE(append_input("hi", messages).ok());
+  ASSERT_TRUE(append_input(OrderedJson::parse(R"([
+      {"role":"assistant","content":[{"type":"output_text","text":"I look."}]},
+      {"type":"function_call","call_id":"a","name":"weather","arguments":"{\"city\":\"Paris\"}"},
+      {"type":"function_call","call_id":"b","name":"time","arguments":"{}"},
+      {"type":"function_call_output","call_id":"a","output":"sun"},
+      {"type":"function_call_output","call_id":"b","output":[{"type":"input_text","text":"9"}]},
+      {"type":"reasoning","id":"r","summary":[]},
+      {"type":"function_call","call_id":"c","name":"time","arguments":"{}"},
+      {"type":"message","role":"developer","content":"Be brief."}])"),
+                           messages)
+                  .ok());
+  EXPECT_EQ(messages, OrderedJson::parse(R"([
+      {"role":"user","content":"hi"},
+      {"role":"assistant","content":[{"type":"text","text":"I look."}],"tool_calls":[
+        {"id":"a","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}},
+        {"id":"b","type":"function","function":{"name":"time","arguments":"{}"}}]},
+      {"role":"tool","tool_call_id":"a","content":"sun"},
+      {"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"9"}]},
+      {"role":"assistant","content":null,"tool_calls":[
+        {"id":"c","type":"function","function":{"name":"time","arguments":"{}"}}]},
+      {"role":"developer","content":"Be brief."}])"));
+}
+
+TEST_F(Api, ResponsesRefuses) {
+  for (const std::string input :
+       {"null", "5", "[]", "{}", "[5]", R"([{"role":"tool","content":"x"}])",
+        R"([{"role":"user"}])", R"([{"role":"user","content":[5]}])",
+        R"([{"role":"user","content":[{"type":"input_file"}]}])",
+        R"([{"role":"user","content":[{"type":"input_text"}]}])", R"([{"type":"item_reference"}])",
+        R"([{"type":"function_call","call_id":"a","name":"b","arguments":{}}])",
+        R"([{"type":"function_call","call_id":"a","arguments":"{}"}])",
+        R"([{"type":"function_call_output","output":"x"}])",
+        R"([{"type":"function_call_output","call_id":"a"}])"})
+    expect_error(post(kResponses, "{\"input\":" + input + "}"), 400, "input", input);
+  const std::pair<const char*, const char*> fields[] = {
+      {"previous_response_id", "\"resp_0\""},
+      {"text", R"({"verbosity":"low"})"},
+      {"text", R"({"format":{"type":"json_schema"}})"},
+      {"max_output_tokens", "0"},
+      {"tools", R"([{"type":"web_search"}])"},
+      {"tools", "[5]"},
+      {"tool_choice", "\"any\""},
+      {"tool_choice", R"({"type":"function"})"},
+      {"include", "[\"x\"]"},
+      {"background", "true"},
+      {"reasoning", R"({"effort":"low"})"},
+      {"conversation", "\"c\""},
+      {"metadata", "5"}};
+  for (const auto& [name, value] : fields)
+    expect_error(post(kResponses, str("{\"input\":\"x\",\"", name, "\":", value, "}")), 400, name,
+                 str(name, value));
+}
+
+TEST_F(Api, ResponsesThatAreNotKept) {
+  for (const char* method : {"GET", "DELETE"})
+    expect_error(dispatch({.method = method, .target = kResponses + "/resp_0"}, view_), 404, "id",
+                 method);
+}
+
+}  // namespace
+}  // namespace mlxforge
