@@ -87,6 +87,7 @@ FORMS = [
     ({"structured_outputs": {"regex": "[a-c]{3,6}"}}, lambda text: 3 <= len(text) <= 6 and set(text) <= set("abc")),
     ({"structured_outputs": {"choice": ["red", "green"]}}, lambda text: text in ("red", "green")),
     ({"structured_outputs": {"grammar": 'start: "x"+ "y"'}}, lambda text: text.rstrip("y") == "x" * (len(text) - 1)),
+    ({"guided_grammar": 'root ::= "x" [ab]{2}'}, lambda text: text[0] == "x" and set(text[1:]) <= set("ab") and len(text) == 3),
     ({"guided_json": '{"const": 5}'}, lambda text: json.loads(text) == 5),
     ({"guided_json": {"const": 5}}, lambda text: json.loads(text) == 5),
     ({"guided_regex": "[0-9]{4}"}, lambda text: len(text) == 4 and text.isdigit()),

@@ -94,6 +94,23 @@ TEST_P(GrammarTest, LarkGrammars) {
   }
 }
 
+TEST_P(GrammarTest, GbnfGrammars) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"root ::= \"a\" b-c | [0-9]+  # digits\nb-c ::= (\"x\" | \"y\"){2,3}\n",
+       "a[xy]{2,3}|[0-9]+"},
+      {"root ::= item (\", \" item)?\nitem ::= [^\", a-z\\]]{1,2} \"\\x41\\u0042\\\"\"",
+       "[^\", a-z\\]]{1,8}AB\"(, [^\", a-z\\]]{1,8}AB\")?"},
+      {"root ::= Name name? .\n\nName ::= \"N\"\nname ::= \"n\"", "Nn?([^]{1,4})"}};
+  for (const auto& [gbnf, regex] : cases) {
+    const auto grammar = compile(Kind::lark, gbnf);
+    ASSERT_TRUE(grammar);
+    for (uint32_t seed = 0; seed < 20; ++seed) {
+      const std::string text = walk(*grammar, seed);
+      EXPECT_TRUE(std::regex_match(text, std::regex(regex))) << gbnf << " -> '" << text << "'";
+    }
+  }
+}
+
 TEST_P(GrammarTest, BlanksBetweenJsonTokensAreBounded) {
   const std::string schema = R"({"type":"array","items":{"const":1},"minItems":2,"maxItems":2})";
   const auto loose = compile(Kind::json_schema, schema);
@@ -152,7 +169,8 @@ TEST_P(GrammarTest, WhatCannotBeHeldIsRefusedByName) {
   }
   for (const char* regex : {"(?=a)b", "[", "(a)\\1", "a\\b", "a**("})
     EXPECT_NE(refusal(Kind::regex, regex), "") << regex;
-  for (const char* lark : {"root ::= \"a\"", "start: missing", "", "start: \"a"})
+  for (const char* lark : {"root ::= 'a'", "root ::= \"a", "root ::= [a", "x ::= \"a\"",
+                           "start: missing", "", "start: \"a"})
     EXPECT_NE(refusal(Kind::lark, lark), "") << lark;
 }
 

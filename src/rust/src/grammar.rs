@@ -10,6 +10,7 @@ use llguidance::{JsonCompileOptions, ParserFactory};
 use serde_json::Value;
 
 use crate::ffi::{GrammarKind, GrammarSource, TokenTable};
+use crate::gbnf::{is_gbnf, to_lark};
 use crate::{guard, schema, Error, Result};
 
 /// Between two lexemes of JSON. Bounded, so that a model that likes blanks gets on with it.
@@ -89,6 +90,7 @@ fn part(source: &GrammarSource) -> Result<GrammarWithLexer> {
         GrammarKind::JsonSchema => GrammarWithLexer::from_json_schema(json_schema(source).map_err(labelled)?),
         GrammarKind::Regex => GrammarWithLexer::from_regex(&source.text),
         GrammarKind::Choice => GrammarWithLexer::from_regex(&choice_regex(source)?),
+        GrammarKind::Lark if is_gbnf(&source.text) => GrammarWithLexer::from_lark(to_lark(&source.text)?),
         GrammarKind::Lark => GrammarWithLexer::from_lark(source.text.clone()),
         _ => return Err("unknown kind of grammar".into()),
     };

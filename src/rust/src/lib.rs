@@ -1,6 +1,7 @@
 //! The C++ face of the Rust libraries. Every function that can fail returns a Result, which cxx turns
 //! into an exception; `guard` turns a panic into one too, so none reaches the C++ side.
 
+mod gbnf;
 mod gguf;
 mod grammar;
 mod json;
