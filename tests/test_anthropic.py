@@ -10,7 +10,7 @@ from serving import Server
 
 HELLO = [{"role": "user", "content": "What is the capital of France?"}]
 PARIS = "The capital of France is Paris."
-GREEDY = {"model": "default", "max_tokens": 32, "temperature": 0}
+GREEDY = {"model": "default", "max_tokens": 32, "extra_body": {"temperature": 0}}
 
 COLOUR = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"], "additionalProperties": False}
 
@@ -140,7 +140,7 @@ def test_a_schema(client):
 
 def test_errors(client, smollm2_server):
     with pytest.raises(anthropic.BadRequestError) as e:
-        client.messages.create(messages=HELLO, **(GREEDY | {"temperature": -1}))
+        client.messages.create(messages=HELLO, **(GREEDY | {"extra_body": {"temperature": -1}}))
     assert e.value.body["type"] == "error" and e.value.body["error"]["type"] == "invalid_request_error"
     assert "temperature" in e.value.body["error"]["message"]
     with pytest.raises(anthropic.NotFoundError) as e:

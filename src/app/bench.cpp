@@ -157,7 +157,7 @@ struct Machine {
 
 Machine measure_machine(const EngineOptions& options) {
   Machine machine;
-  machine.threads = options.threads > 0 ? options.threads : default_threads();
+  machine.threads = threads_or_default(options.threads);
   ThreadPool pool(machine.threads);
   machine.bandwidth = cpu::read_bandwidth(pool);
   machine.peak = cpu::peak_ops(pool).f32;

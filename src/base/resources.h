@@ -11,6 +11,7 @@ namespace mlxforge {
 // CPUs this process may use: its affinity mask, cut to the cgroup quota (rounded down: a pool that
 // exceeds its quota is stopped for whole scheduling periods). At least 1.
 int default_threads();
+inline int threads_or_default(int threads) { return threads > 0 ? threads : default_threads(); }
 
 // The CPU quota in cores; 0 when there is none.
 double cgroup_cpu_quota(const std::string& root = "");

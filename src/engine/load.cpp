@@ -47,8 +47,7 @@ Exec make_exec(const EngineOptions& options, const Checkpoint& checkpoint) {
                : options.activations == Activations::int8 ? Arith::int8
                                                           : Arith::accurate;
   exec.kv = kv_dtype(options, checkpoint);
-  exec.pool =
-      std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : default_threads());
+  exec.pool = std::make_shared<ThreadPool>(threads_or_default(options.threads));
   exec.memory = std::make_shared<CpuMemory>();
   return exec;
 }

@@ -11,8 +11,7 @@
 namespace mlxforge {
 namespace {
 
-// An evaluated f32 array with memory from the scratch pool, given back when the last reference
-// goes.
+// An evaluated f32 array, its memory the recycler's.
 mx::array output(const Exec& exec, const mx::Shape& shape) {
   size_t bytes = sizeof(float);
   for (const auto extent : shape) bytes *= extent;

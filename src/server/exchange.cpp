@@ -17,15 +17,22 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A handler with a body to work on runs in the pool. It is not interrupted: the strand's
-// cancellation must not reach into another thread.
+// A handler with a body to work on runs in the pool. The strand's cancellation must not reach into
+// another thread: it sets a flag, which the handler looks at.
 asio::awaitable<ApiResult> run_handler(const ExchangeContext& context, const HttpRequest& request) {
   const ServerState::View view = context.state.view();
   if (request.body.empty()) co_return dispatch(request, view);
-  const auto work = [&]() -> asio::awaitable<ApiResult> { co_return dispatch(request, view); };
-  co_return co_await asio::co_spawn(
+  CancelFlag cancel;
+  const auto work = [&]() -> asio::awaitable<ApiResult> {
+    co_return dispatch(request, view, cancel);
+  };
+  asio::cancellation_slot left = (co_await asio::this_coro::cancellation_state).slot();
+  left.assign([&](asio::cancellation_type) { cancel.set(); });
+  auto result = co_await asio::co_spawn(
       context.handlers, work,
       asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  left.clear();
+  co_return result;
 }
 
 HttpReply sse_head(const Generation& generation) {

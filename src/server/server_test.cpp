@@ -259,6 +259,22 @@ TEST(Server, AnExceptionConcernsItsRequestOnly) {
   test.expect_alive();
 }
 
+// 4 MB of words, which nobody wants any more: the drain waits for no more than a part of them.
+TEST(Server, ALongPromptIsGivenUpWhenItsClientLeaves) {
+  TestServer test(always(say("x")), {}, {.max_ctx = 1 << 24});
+  std::string words;
+  while (words.size() < 4'000'000) words += "word ";
+  for (const std::string& body :
+       {OrderedJson{{"prompt", words}}.dump(),
+        OrderedJson{{"messages", {{{"role", "user"}, {"content", words}}}}}.dump()}) {
+    HttpClient client(test.port);
+    client.send_post(body.starts_with("{\"prompt") ? "/v1/completions" : kChat, body);
+  }
+  test.server.drain();
+  test.server.wait();
+  EXPECT_EQ(test.engine->active(), 0);
+}
+
 TEST(Server, AHandlerPoolBusyWithALongPromptHoldsUpNoStream) {
   TestServer test(always(say(std::string(200, 'x'))), {}, {.max_ctx = 1 << 24});
   HttpClient streaming(test.port), heavy1(test.port), heavy2(test.port);

@@ -46,24 +46,37 @@ TEST(LongText, TheRestIsSkippedOnceNobodyWantsIt) {
   EXPECT_TRUE(tokenizer.encode(text, {}, cancel).empty());
 }
 
-size_t longest_of_vocabulary(const Tokenizer& tokenizer) {
+// --- the fewest tokens of a text ----------------------------------------------------------------
+
+size_t longest_token(const Tokenizer& tokenizer) {
   size_t longest = 0;
   for (int32_t id = 0; id < tokenizer.vocab_size(); ++id)
     longest = std::max(longest, tokenizer.token_bytes(id).size());
   return longest;
 }
 
-TEST(LongestToken, NoTextHasFewerTokensThanItSays) {
-  for (const auto& [name, composed] : {std::pair("smollm", 1), {"llama3", 1}, {"qwen2", 3}}) {
+TEST(FewestTokens, NoTextHasFewer) {
+  const OrderedJson encodings = fixture_json("encodings.json");
+  for (const char* name : {"smollm", "llama3", "qwen2", "spm", "spm_first"}) {
     const Tokenizer tokenizer = from_json_fixture(name);
-    EXPECT_EQ(tokenizer.longest_token(), longest_of_vocabulary(tokenizer) * composed) << name;
-    for (const auto& t : fixture_json("encodings.json")[name]["texts"]) {
+    for (const auto& t : encodings[name]["texts"]) {
       const std::string text = t["text"];
-      EXPECT_LE(text.size(), t["whole"].size() * tokenizer.longest_token()) << name << text;
+      EXPECT_LE(tokenizer.fewest_tokens(text), t["plain"].size()) << name << text;
     }
   }
+}
+
+TEST(FewestTokens, IsAsManyAsTheLongestTokensTake) {
+  for (const auto& [name, composed] : {std::pair("smollm", 1), {"llama3", 1}, {"qwen2", 3}}) {
+    const Tokenizer tokenizer = from_json_fixture(name);
+    const size_t longest = longest_token(tokenizer) * composed;  // NFC may make three bytes one
+    EXPECT_EQ(tokenizer.fewest_tokens(std::string(7 * longest, 'q')), 7) << name;
+    EXPECT_EQ(tokenizer.fewest_tokens(std::string(7 * longest + 1, 'q')), 8) << name;
+  }
   const Tokenizer spm = from_gguf_fixture("spm");
-  EXPECT_EQ(spm.longest_token(), longest_of_vocabulary(spm));
+  EXPECT_EQ(spm.fewest_tokens(std::string(7 * longest_token(spm), 'q')), 7);
+  const Tokenizer smollm2 = from_gguf_file("build/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+  EXPECT_EQ(smollm2.fewest_tokens(std::string(7 * longest_token(smollm2), 'q')), 7);
 }
 
 Tokenizer edited(const char* pointer, const Json& value) {
@@ -72,16 +85,24 @@ Tokenizer edited(const char* pointer, const Json& value) {
   return Tokenizer::from_json(json.dump());
 }
 
-TEST(LongestToken, ThereIsNoneWhereATokenMayStandForAnyLengthOfText) {
-  EXPECT_EQ(edited("/normalizer", {{"type", "Lowercase"}}).longest_token(), 0);
-  EXPECT_EQ(edited("/normalizer", {{"type", "NFKC"}}).longest_token(), 0);
-  EXPECT_EQ(edited("/pre_tokenizer/pretokenizers/0", {{"type", "WhitespaceSplit"}}).longest_token(),
-            0);
-  EXPECT_EQ(edited("/added_tokens/0/rstrip", true).longest_token(), 0);
+TEST(FewestTokens, BytesSayNothingWhereATokenMayStandForAnyLengthOfText) {
+  const std::string text(100'000, 'q');
+  EXPECT_EQ(edited("/normalizer", {{"type", "Lowercase"}}).fewest_tokens(text), 0);
+  EXPECT_EQ(edited("/normalizer", {{"type", "NFKC"}}).fewest_tokens(text), 0);
+  const Json removing = {{"type", "WhitespaceSplit"}};
+  EXPECT_EQ(edited("/pre_tokenizer/pretokenizers/0", removing).fewest_tokens(text), 0);
+  EXPECT_EQ(edited("/added_tokens/0/rstrip", true).fewest_tokens(text), 0);
+}
+
+TEST(FewestTokens, AByteThatIsNoTokenVanishesAndIsNotCounted) {
   Json json = Json::parse(fixture("tokenizers/smollm.json"));
-  json["model"]["vocab"].erase("!");  // then it vanishes
+  json["model"]["vocab"].erase("!");
   json["model"]["merges"] = Json::array();
-  EXPECT_EQ(Tokenizer::from_json(json.dump()).longest_token(), 0);
+  const Tokenizer tokenizer = Tokenizer::from_json(json.dump());
+  const std::string gone(100'000, '!');
+  EXPECT_TRUE(tokenizer.encode(gone).empty());
+  EXPECT_EQ(tokenizer.fewest_tokens(gone), 0);
+  EXPECT_EQ(tokenizer.fewest_tokens(gone + "q"), 1);
 }
 
 }  // namespace

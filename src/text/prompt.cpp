@@ -160,9 +160,7 @@ class ChatEncoder {
 
 // Long before it is encoded, a prompt's bytes can tell that it is too long.
 Status check_length(const Tokenizer& tokenizer, std::string_view prompt, int context) {
-  const size_t longest = tokenizer.longest_token();
-  if (longest == 0) return {};
-  const size_t least = (prompt.size() + longest - 1) / longest;
+  const size_t least = tokenizer.fewest_tokens(prompt);
   if (least < static_cast<size_t>(context)) return {};
   return {Code::context_exceeded,
           str("the context is ", context, " tokens and the prompt is ", prompt.size(),

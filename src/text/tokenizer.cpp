@@ -1,5 +1,7 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "files/mmap.h"
@@ -11,10 +13,14 @@ namespace mlxforge {
 
 struct Tokenizer::Impl {
   explicit Impl(rust::Box<rs::Tokenizer> tokenizer)
-      : rust(std::move(tokenizer)), table(rust->table()) {}
+      : rust(std::move(tokenizer)), table(rust->table()) {
+    for (size_t id = 0, begin = 0; id < table.ends.size(); begin = table.ends[id++])
+      if (table.ends[id] == begin + 1) is_token[table.bytes[begin]] = true;
+  }
 
   rust::Box<rs::Tokenizer> rust;
   rs::TokenTable table;
+  std::array<bool, 256> is_token = {};  // the byte by itself
   TokenRoles roles;
 
   int32_t vocab_size() const { return static_cast<int32_t>(table.ends.size()); }
@@ -88,7 +94,14 @@ std::vector<SpecialSpan> Tokenizer::find_specials(std::string_view text) const {
 }
 
 int32_t Tokenizer::vocab_size() const { return impl_->vocab_size(); }
-size_t Tokenizer::longest_token() const { return impl_->table.longest; }
+
+size_t Tokenizer::fewest_tokens(std::string_view text) const {
+  const size_t longest = impl_->table.longest;
+  if (longest == 0) return 0;
+  const size_t covered = std::ranges::count_if(
+      text, [&](char c) { return impl_->is_token[static_cast<unsigned char>(c)]; });
+  return (covered + longest - 1) / longest;
+}
 
 std::optional<int32_t> Tokenizer::token_to_id(std::string_view token) const {
   const int64_t id = impl_->rust->id_of(valid_utf8(token));

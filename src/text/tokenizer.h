@@ -71,8 +71,8 @@ class Tokenizer {
 
   // Highest id + 1, added tokens counted.
   int32_t vocab_size() const;
-  // The most bytes of a text that become one token; 0: any number.
-  size_t longest_token() const;
+  // A number of tokens that the text has at least, from its bytes alone and without encoding it.
+  size_t fewest_tokens(std::string_view text) const;
   std::optional<int32_t> token_to_id(std::string_view token) const;
   std::string id_to_token(int32_t id) const;  // as in the vocabulary ("Ġthe"); empty for no token
   // The bytes that a token stands for in text, half characters included; empty for no token.

@@ -7,13 +7,14 @@ use crate::ffi::TokenTable;
 use crate::gguf::word_pattern;
 use crate::Result;
 
-/// The most bytes of a text that become one token; 0 where there is no bound: a character may vanish or share an unknown
-/// token with others, a token may swallow the spaces around it, a step before the model may shorten the text.
+/// The most bytes of a text that become one token, those that are no token of their own left out: they may vanish. 0 where
+/// there is no bound: a token may swallow the spaces around it, unknown characters share one, a step before the model
+/// may shorten the text.
 pub fn longest_token(tokenizer: &Tokenizer, table: &TokenTable) -> Result<usize> {
     let swallows = tokenizer.get_added_vocabulary().get_added_tokens_decoder().values().any(|token| token.lstrip || token.rstrip);
     let normalizer = serde_json::to_value(tokenizer.get_normalizer())?;
     let pre_tokenizer = serde_json::to_value(tokenizer.get_pre_tokenizer())?;
-    if swallows || !has_every_byte(tokenizer, table) || !keeps_text(&normalizer) || !keeps_text(&pre_tokenizer) {
+    if swallows || !falls_back_to_bytes(tokenizer, table) || !keeps_text(&normalizer) || !keeps_text(&pre_tokenizer) {
         return Ok(0);
     }
     let composed = if normalizer.to_string().contains("NFC") { 3 } else { 1 }; // it makes at most three bytes one
@@ -22,8 +23,8 @@ pub fn longest_token(tokenizer: &Tokenizer, table: &TokenTable) -> Result<usize>
     Ok(longest.unwrap_or(0) * composed)
 }
 
-/// Whether no character is unknown to the model.
-fn has_every_byte(tokenizer: &Tokenizer, table: &TokenTable) -> bool {
+/// Whether every byte that is a token of its own is covered by tokens, whatever stands around it.
+fn falls_back_to_bytes(tokenizer: &Tokenizer, table: &TokenTable) -> bool {
     let in_utf8 = |byte: u8| !matches!(byte, 0xc0 | 0xc1 | 0xf5..);
     let begins = std::iter::once(0).chain(table.ends.iter().copied());
     let mut seen = [false; 256];
@@ -33,7 +34,7 @@ fn has_every_byte(tokenizer: &Tokenizer, table: &TokenTable) -> bool {
         }
     }
     let ModelWrapper::BPE(bpe) = tokenizer.get_model() else { return false };
-    (table.byte_level || bpe.byte_fallback) && (0..=255).all(|byte| seen[usize::from(byte)] || !in_utf8(byte))
+    table.byte_level || bpe.byte_fallback && (0..=255).all(|byte| seen[usize::from(byte)] || !in_utf8(byte))
 }
 
 /// Whether a normalizer or pre-tokenizer, as JSON, drops nothing but what NFC composes.

@@ -69,7 +69,7 @@ pub mod ffi {
         special: Vec<bool>,
         first_space: FirstSpace,
         byte_level: bool, // else SentencePiece-like
-        longest: usize,   // the most bytes of a text that become one token; 0: any number
+        longest: usize,   // the most bytes of a text that become one token (lengths.rs); 0: any number
     }
 
     /// What the post-processor puts around a text.

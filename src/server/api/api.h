@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/cancel_flag.h"
 #include "server/generation.h"
 #include "server/http/message.h"
 #include "server/state.h"
@@ -17,6 +18,7 @@ struct ApiCall {
   std::string_view body;
   std::string_view argument;  // what the path has in the place of its {...}
   const ServerState::View& server;
+  const CancelFlag& cancel;  // set once the client has left
 };
 
 // The header that names a request's fields that nobody knows.
@@ -42,6 +44,7 @@ HttpReply told_as_expected(const HttpRequest& request, HttpReply reply);
 
 // Finds the endpoint and runs it; a handler that throws becomes a 500. `target` as in the request
 // line.
-ApiResult dispatch(const HttpRequest& request, const ServerState::View& server);
+ApiResult dispatch(const HttpRequest& request, const ServerState::View& server,
+                   const CancelFlag& cancel = kNeverCancelled);
 
 }  // namespace mlxforge

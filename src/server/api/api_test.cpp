@@ -93,6 +93,29 @@ TEST_F(Api, CompletionPrompts) {
             (std::vector<int32_t>{256, 0, 257}));
 }
 
+TEST_F(Api, APromptTooLongByItsBytesIsRefusedUnread) {  // case 40
+  for (const char* path : {kChat, kText}) {
+    const bool is_chat = std::string_view(path) == kChat;
+    const std::string prompt(100'000, 'a');
+    const OrderedJson body =
+        is_chat ? OrderedJson{{"messages", {{{"role", "user"}, {"content", prompt}}}}}
+                : OrderedJson{{"prompt", prompt}};
+    const ApiResult result = post(path, body.dump());
+    expect_error(result, 400, "prompt", path);
+    const OrderedJson error = OrderedJson::parse(std::get<HttpReply>(result).body)["error"];
+    EXPECT_EQ(error["code"], "context_length_exceeded");
+    EXPECT_NE(error["message"].get<std::string>().find("4096"), std::string::npos) << error;
+  }
+}
+
+TEST_F(Api, NothingIsEncodedForAClientThatHasLeft) {
+  CancelFlag left;
+  left.set();
+  for (const auto& [path, body] : {std::pair(kChat, chat_body("")), {kText, text_body("")}})
+    expect_error(dispatch({.method = "POST", .target = path, .body = body}, view_, left), 503,
+                 nullptr, path);
+}
+
 TEST_F(Api, ChatWithoutATemplateNamesTheFlag) {
   model_->chat_template = nullptr;
   const ApiResult result = chat("");

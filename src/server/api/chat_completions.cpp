@@ -5,7 +5,6 @@
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
-#include "text/prompt.h"
 
 namespace mlxforge {
 namespace {
@@ -37,9 +36,9 @@ constexpr Field kFields[] = {
     later("web_search_options", object, "null"),
 };
 
-Result<Prompts> encode(GenerationParams& params, const ServerState::View& server) {
+Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   if (Status status = join_logprobs(params); !status.ok()) return status;
-  const ModelContext& model = *server.model;
+  const ModelContext& model = *call.server.model;
   if (!model.chat_template)
     return Status::invalid(
         "this model has no chat template; start the server with --chat-template FILE or use "
@@ -49,7 +48,7 @@ Result<Prompts> encode(GenerationParams& params, const ServerState::View& server
   ChatInput input;
   input.messages = std::move(params.input);
   if (Status status = plan_tools(params, model, input); !status.ok()) return status;
-  auto ids = encode_chat(*model.tokenizer, *model.chat_template, input);
+  auto ids = encode_chat(*model.tokenizer, *model.chat_template, input, encode_limits(call));
   if (!ids.ok()) return ids.status();
   return Prompts{std::move(*ids)};
 }

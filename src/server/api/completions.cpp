@@ -3,7 +3,6 @@
 #include "server/api/openai_format.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
-#include "text/prompt.h"
 
 namespace mlxforge {
 namespace {
@@ -38,14 +37,15 @@ bool is_list_of_prompts(const OrderedJson& prompt) {
   return prompt.is_array() && !prompt.empty() && (prompt[0].is_string() || prompt[0].is_array());
 }
 
-Result<std::vector<int32_t>> encode_one(const OrderedJson& prompt, const ModelContext& model) {
+Result<std::vector<int32_t>> encode_one(const OrderedJson& prompt, const ApiCall& call) {
   if (prompt.is_string())
-    return encode_text(*model.tokenizer, prompt.get_ref<const std::string&>());
+    return encode_text(*call.server.model->tokenizer, prompt.get_ref<const std::string&>(),
+                       encode_limits(call));
   if (prompt.is_array()) return read_ids(prompt);
   return wrong_prompt();
 }
 
-Result<Prompts> encode(GenerationParams& params, const ServerState::View& server) {
+Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   OrderedJson prompt = std::move(params.input);
   if (!is_list_of_prompts(prompt)) prompt = OrderedJson::array({std::move(prompt)});
   if (prompt.size() > kMaxPrompts)
@@ -53,7 +53,7 @@ Result<Prompts> encode(GenerationParams& params, const ServerState::View& server
         str("'prompt' takes at most ", kMaxPrompts, " prompts, got ", prompt.size()), "prompt");
   Prompts prompts;
   for (const OrderedJson& one : prompt) {
-    auto ids = encode_one(one, *server.model);
+    auto ids = encode_one(one, call);
     if (!ids.ok()) return ids.status();
     prompts.push_back(std::move(*ids));
   }

@@ -56,7 +56,8 @@ HttpReply told_as_expected(const HttpRequest& request, HttpReply reply) {
   return anthropic && reply.status >= 400 ? anthropic_error(std::move(reply)) : reply;
 }
 
-ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) {
+ApiResult dispatch(const HttpRequest& request, const ServerState::View& server,
+                   const CancelFlag& cancel) {
   const auto found = route(endpoints(), request.method, request.target);
   if (const auto* refusal = std::get_if<HttpReply>(&found)) return *refusal;
   const Endpoint& endpoint = *std::get<Route>(found).endpoint;
@@ -64,7 +65,8 @@ ApiResult dispatch(const HttpRequest& request, const ServerState::View& server) 
     if (const Status status = availability(server); !status.ok()) return error_reply(status);
   return run(endpoint, {.body = request.body,
                         .argument = std::get<Route>(found).argument,
-                        .server = server});
+                        .server = server,
+                        .cancel = cancel});
 }
 
 }  // namespace mlxforge

@@ -50,7 +50,7 @@ Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint&
   GenerationParams params = default_params(model);
   if (Status s = read_fields(*body, endpoint.fields, params); !s.ok()) return s;
   if (Status s = check_model(params.model, model); !s.ok()) return s;
-  auto prompts = endpoint.encode(params, call.server);
+  auto prompts = endpoint.encode(params, call);
   if (!prompts.ok()) return prompts.status();
   return ParsedRequest{std::move(params), std::move(*prompts)};
 }

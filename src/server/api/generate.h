@@ -7,13 +7,14 @@
 
 #include "server/api/api.h"
 #include "server/generation_fields.h"
+#include "text/prompt.h"
 
 namespace mlxforge {
 
 struct GenerateEndpoint {
   FieldTablesOf<GenerationParams> fields;
   // Checks what is the endpoint's own; moves from params.
-  Result<Prompts> (*encode)(GenerationParams& params, const ServerState::View& server);
+  Result<Prompts> (*encode)(GenerationParams& params, const ApiCall& call);
   std::unique_ptr<AnswerFormat> (*format)(GenerationParams& params, const Prompts& prompts,
                                           const ServerState::View& server);
 };
@@ -24,6 +25,10 @@ extern const GenerateEndpoint kMessages;
 extern const GenerateEndpoint kResponses;
 
 ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint);
+
+inline EncodeLimits encode_limits(const ApiCall& call) {
+  return {.context = call.server.model->max_ctx, .cancel = call.cancel};
+}
 
 // The first half of it: what the body asks for, and its prompts.
 struct ParsedRequest {

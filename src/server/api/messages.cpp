@@ -85,7 +85,7 @@ constexpr Field kFields[] = {
     later("mcp_servers", array, "[]"),
 };
 
-Result<Prompts> encode(Params& params, const ServerState::View& server) {
+Result<Prompts> encode(Params& params, const ApiCall& call) {
   auto messages = openai_messages(params.system, params.input);
   if (!messages.ok()) return messages.status();
   params.input = std::move(*messages);
@@ -93,7 +93,7 @@ Result<Prompts> encode(Params& params, const ServerState::View& server) {
     return Status::invalid(
         "the last message must be the user's: an answer that is begun cannot be continued yet",
         "messages");
-  return kChatCompletions.encode(params, server);
+  return kChatCompletions.encode(params, call);
 }
 
 std::unique_ptr<AnswerFormat> format(Params&, const Prompts& prompts,

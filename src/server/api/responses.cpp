@@ -113,15 +113,15 @@ Result<OrderedJson> conversation_of(const ResponseParams& params, const Response
   return messages;
 }
 
-Result<Prompts> encode(Params& params, const ServerState::View& server) {
-  auto conversation = conversation_of(params.response, *server.responses);
+Result<Prompts> encode(Params& params, const ApiCall& call) {
+  auto conversation = conversation_of(params.response, *call.server.responses);
   if (!conversation.ok()) return conversation.status();
   params.input = OrderedJson::array();
   if (!params.response.instructions.empty())
     params.input.push_back({{"role", "system"}, {"content", params.response.instructions}});
   params.input.insert(params.input.end(), conversation->begin(), conversation->end());
   params.response.conversation = std::move(*conversation);
-  return kChatCompletions.encode(params, server);
+  return kChatCompletions.encode(params, call);
 }
 
 template <class T>

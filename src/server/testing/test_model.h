@@ -68,7 +68,7 @@ inline std::string test_tokenizer_json() {
   return json.dump();
 }
 
-inline std::shared_ptr<ModelContext> test_model(EngineService* engine) {
+inline std::shared_ptr<ModelContext> test_model(EngineService* engine, int max_ctx = 4096) {
   auto model = std::make_shared<ModelContext>();
   model->id = "tiny";
   model->aliases = {"little"};
@@ -81,7 +81,7 @@ inline std::shared_ptr<ModelContext> test_model(EngineService* engine) {
   model->grammars =
       std::make_shared<const GrammarCompiler>(tokenizer, std::vector<int32_t>{kTestEnd});
   model->tokenizer = std::move(tokenizer);
-  model->max_ctx = 4096;
+  model->max_ctx = max_ctx;
   model->vocab_size = kTestVocab;
   model->engine = engine;
   return model;

@@ -52,7 +52,7 @@ struct TestServer {
     server.start();
     port = server.port();
     engine = std::make_unique<FakeEngine>(server.step_sink(), std::move(author), limits);
-    server.set_model(test_model(engine.get()));
+    server.set_model(test_model(engine.get(), limits.max_ctx));
   }
   ~TestServer() {
     server.stop();
