@@ -119,7 +119,7 @@ rust() {
 }
 
 # Its package would start a service; the tests need the program alone.
-prometheus() {
+prometheus_unpacked() {
   command -v prometheus >/dev/null || [ -x build/prometheus/usr/bin/prometheus ] && return
   command -v apt-get >/dev/null || { say "Prometheus is needed by tests/test_metrics.py; install it"; return; }
   available prometheus || as_root apt-get update >&2
@@ -189,7 +189,7 @@ rust
 [ -x build/venv/bin/uv ] || python_env
 once scripts/requirements-build.txt -- python_build
 [ -z "$for_tests" ] || once scripts/requirements-test.txt -- python_test
-[ -z "$for_tests" ] || prometheus
+[ -z "$for_tests" ] || prometheus_unpacked
 [ -z "$for_tests" ] || once scripts/fetch_vocabs.py -- vocabs
 [ "$for_tests" != bench ] || once scripts/requirements-bench.txt -- python_bench
 [ "$for_tests" != bench ] || once bench/peers.py -- llama_cpp || say "no llama.cpp to compare with: it could not be built"

@@ -10,7 +10,8 @@ from serving import Server
 
 HELLO = [{"role": "user", "content": "What is the capital of France?"}]
 PARIS = "The capital of France is Paris."
-GREEDY = {"model": "default", "max_tokens": 32, "extra_body": {"temperature": 0}}
+GREEDY = {"model": "default", "max_tokens": 96, "temperature": 0}
+ASKED = {"model": "default", "max_tokens": 96, "extra_body": {"temperature": 0}}  # the client has no such argument any more
 
 COLOUR = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"], "additionalProperties": False}
 
@@ -25,7 +26,7 @@ def client(smollm2_server):
 
 
 def test_a_message(client):
-    message = client.messages.create(messages=HELLO, **GREEDY)
+    message = client.messages.create(messages=HELLO, **ASKED)
     assert message.type == "message" and message.role == "assistant" and message.id.startswith("msg_")
     assert [(block.type, block.text) for block in message.content] == [("text", PARIS)]
     assert (message.stop_reason, message.stop_sequence) == ("end_turn", None)
@@ -38,7 +39,7 @@ RAW = ["message_start", "content_block_start", "content_block_delta", "content_b
 
 def test_events(client):
     """The exact order of Anthropic's events; the client's own accumulation is the whole answer."""
-    with client.messages.stream(messages=HELLO, **GREEDY) as stream:
+    with client.messages.stream(messages=HELLO, **ASKED) as stream:
         types = [event.type for event in stream if event.type in RAW]
         final = stream.get_final_message()
     deltas = types.count("content_block_delta")
@@ -69,8 +70,8 @@ def test_frames(smollm2_server):
 def test_endings(client, streamed):
     def ask(**fields):
         if not streamed:
-            return client.messages.create(messages=HELLO, **(GREEDY | fields))
-        with client.messages.stream(messages=HELLO, **(GREEDY | fields)) as stream:
+            return client.messages.create(messages=HELLO, **(ASKED | fields))
+        with client.messages.stream(messages=HELLO, **(ASKED | fields)) as stream:
             return stream.get_final_message()
 
     stopped = ask(stop_sequences=["xyz", " is Paris", "Paris"])
@@ -95,7 +96,7 @@ def test_conversations_are_those_of_chat_completions(smollm2_server, client):
     system = "You are terse. Very terse."
     _, chat = smollm2_server.request("/v1/chat/completions", {"messages": [{"role": "system", "content": system}, *plain]} | GREEDY)
     for messages, words in ((plain, system), (BLOCKS, SYSTEM)):
-        message = client.messages.create(messages=messages, system=words, **GREEDY)
+        message = client.messages.create(messages=messages, system=words, **ASKED)
         assert message.content[0].text == chat["choices"][0]["message"]["content"]
         counted = client.messages.count_tokens(messages=messages, system=words, model="default")
         assert counted.input_tokens == chat["usage"]["prompt_tokens"] == message.usage.input_tokens + message.usage.cache_read_input_tokens
@@ -108,8 +109,8 @@ PAINT = {"name": "paint", "description": "Paints.", "input_schema": COLOUR}
 def test_tools(smollm2_server, client, streamed):
     def ask(**fields):
         if not streamed:
-            return client.messages.create(**(GREEDY | fields))
-        with client.messages.stream(**(GREEDY | fields)) as stream:
+            return client.messages.create(**(ASKED | fields))
+        with client.messages.stream(**(ASKED | fields)) as stream:
             return stream.get_final_message()
 
     message = ask(messages=HELLO, tools=[PAINT], tool_choice={"type": "any", "disable_parallel_tool_use": True})
@@ -134,22 +135,22 @@ def test_tools(smollm2_server, client, streamed):
 
 def test_a_schema(client):
     config = {"format": {"type": "json_schema", "schema": COLOUR}}
-    message = client.messages.create(messages=HELLO, output_config=config, **GREEDY)
+    message = client.messages.create(messages=HELLO, output_config=config, **ASKED)
     jsonschema.validate(json.loads(message.content[0].text), COLOUR)
 
 
 def test_errors(client, smollm2_server):
     with pytest.raises(anthropic.BadRequestError) as e:
-        client.messages.create(messages=HELLO, **(GREEDY | {"extra_body": {"temperature": -1}}))
+        client.messages.create(messages=HELLO, **(ASKED | {"extra_body": {"temperature": -1}}))
     assert e.value.body["type"] == "error" and e.value.body["error"]["type"] == "invalid_request_error"
     assert "temperature" in e.value.body["error"]["message"]
     with pytest.raises(anthropic.NotFoundError) as e:
-        client.messages.create(messages=HELLO, **(GREEDY | {"model": "claude-nope"}))
+        client.messages.create(messages=HELLO, **(ASKED | {"model": "claude-nope"}))
     assert e.value.body["error"]["type"] == "not_found_error"
     with pytest.raises(anthropic.BadRequestError, match="does not fit|context"):
-        client.messages.create(messages=[{"role": "user", "content": "q " * 5000}], **GREEDY)
+        client.messages.create(messages=[{"role": "user", "content": "q " * 5000}], **ASKED)
     with pytest.raises(anthropic.BadRequestError, match="last message"):
-        client.messages.create(messages=[*HELLO, {"role": "assistant", "content": "The"}], **GREEDY)
+        client.messages.create(messages=[*HELLO, {"role": "assistant", "content": "The"}], **ASKED)
     status, body = smollm2_server.request("/v1/messages/nothing", {})
     assert status == 404 and body["error"]["type"] == "not_found_error" and body["type"] == "error"
 
@@ -157,9 +158,9 @@ def test_errors(client, smollm2_server):
 def test_a_key(smollm2_path):
     """The client sends it as x-api-key."""
     with Server(smollm2_path, "--max-ctx", "512", "--api-key", "secret") as server:
-        assert client_of(server, "secret").messages.create(messages=HELLO, **GREEDY).content[0].text == PARIS
+        assert client_of(server, "secret").messages.create(messages=HELLO, **ASKED).content[0].text == PARIS
         with pytest.raises(anthropic.AuthenticationError) as e:
-            client_of(server, "wrong").messages.create(messages=HELLO, **GREEDY)
+            client_of(server, "wrong").messages.create(messages=HELLO, **ASKED)
         assert e.value.body["error"]["type"] == "authentication_error"
 
 

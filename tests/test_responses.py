@@ -8,7 +8,7 @@ import pytest
 
 HELLO = "What is the capital of France?"
 PARIS = "The capital of France is Paris."
-GREEDY = {"model": "default", "temperature": 0, "max_output_tokens": 32}
+GREEDY = {"model": "default", "temperature": 0, "max_output_tokens": 96}
 COLOUR = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"], "additionalProperties": False}
 PAINT = {"type": "function", "name": "paint", "description": "Paints.", "parameters": COLOUR, "strict": True}
 
@@ -85,7 +85,7 @@ def test_items_and_instructions_are_those_of_chat_completions(smollm2_server, cl
         {"role": "system", "content": "You are terse."}, {"role": "user", "content": "My name is Ada."},
         {"role": "assistant", "content": "Hello, Ada."}, CONVERSATION[3],
     ]  # fmt: skip
-    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 32})
+    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 96})
     response = ask(client, False, input=CONVERSATION, instructions="You are terse.")
     assert response.output_text == chat["choices"][0]["message"]["content"]
     assert response.usage.input_tokens == chat["usage"]["prompt_tokens"]
@@ -97,7 +97,7 @@ def test_previous_response(smollm2_server, client, streamed):
     first = ask(client, streamed, input=HELLO, instructions="You are terse.")
     second = ask(client, streamed, input="And of Italy?", previous_response_id=first.id)
     messages = [{"role": "user", "content": HELLO}, {"role": "assistant", "content": first.output_text}, {"role": "user", "content": "And of Italy?"}]
-    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 32})
+    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 96})
     assert second.output_text == chat["choices"][0]["message"]["content"]
     assert second.previous_response_id == first.id and second.usage.input_tokens == chat["usage"]["prompt_tokens"]
 
@@ -143,7 +143,7 @@ def test_tools(smollm2_server, client, streamed):
         {"role": "assistant", "content": None, "tool_calls": [{"id": call.call_id, "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": call.call_id, "content": "Done."},
     ]
-    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 32})
+    _, chat = smollm2_server.request("/v1/chat/completions", {"messages": messages, "temperature": 0, "max_tokens": 96})
     assert after.output_text == chat["choices"][0]["message"]["content"]
 
 

@@ -29,7 +29,7 @@ std::optional<std::string> match(std::string_view pattern, std::string_view path
   if (brace == pattern.npos) return path == pattern ? std::optional<std::string>("") : std::nullopt;
   if (path.size() <= brace || !path.starts_with(pattern.substr(0, brace))) return std::nullopt;
   const std::string_view segment = path.substr(brace);
-  if (segment.find('/') != segment.npos || segment == "." || segment == "..") return std::nullopt;
+  if (segment.find('/') != segment.npos) return std::nullopt;
   return percent_decoded(segment);
 }
 

@@ -31,7 +31,7 @@ TEST(Router, NoOtherSpellingOfAPathReachesAHandler) {
     upper[1] = static_cast<char>(std::toupper(upper[1]));
     escaped.replace(1, 1, path[1] == 'v' ? "%76" : "%68");
     for (const std::string& other :
-         {path + "/", "/" + path, "/v1/.." + path, "/." + path, path + "/..", upper, escaped,
+         {path + "/", "/" + path, "/v1/.." + path, "/." + path, path + "/../x", upper, escaped,
           path.substr(1), "http://host" + path, "/v1/models/.." + path})
       EXPECT_EQ(status_of(endpoint.method, other), 404) << other;
     if (path.ends_with('}')) continue;  // what follows belongs to the argument

@@ -117,7 +117,8 @@ constexpr Part kJsonSchema[] = {
 
 Status read_json_schema(OrderedJson& format, Params& params) {
   const auto schema = format.find("json_schema");
-  if (schema == format.end() || !schema->is_object() || !schema->contains("schema"))
+  if (schema == format.end() || !schema->is_object() || !schema->contains("schema") ||
+      (*schema)["schema"].is_null())
     return Status::invalid("'response_format.json_schema' must be an object with a 'schema'");
   return read_parts(*schema, "response_format.json_schema", kJsonSchema, params);
 }
