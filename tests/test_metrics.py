@@ -64,9 +64,11 @@ class Prometheus:
             with urllib.request.urlopen(url, timeout=20) as reply:
                 answer = json.load(reply)
         except urllib.error.HTTPError as e:
+            if e.code == 503:
+                return []  # it is still starting
             raise AssertionError(f"{expression}: {e.read().decode()}") from e
         except OSError:
-            return []  # it is still starting
+            return []  # it does not listen yet
         assert answer["status"] == "success"
         return answer["data"]["result"]
 
