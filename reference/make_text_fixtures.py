@@ -7,6 +7,7 @@
     smollm2.json           texts -> ids of SmolLM2's GGUF vocabulary, its pipeline put together here       (tokenizers)
     jinja.json             templates and inputs -> prompt, or the message they raise        (transformers, jinja2)
     chats.json             tokenizer, template, input -> prompt and ids                                    (transformers)
+    continued.json         the same with a final message to go on with                                     (transformers)
     utf8.json              bytes -> text                                                          (bytes.decode, "replace")
 
     make_text_fixtures.py SMOLLM2.gguf [OUT_DIR]
@@ -187,16 +188,27 @@ def jinja_cases():
             yield {**case, "error": str(error)}
 
 
-def chat_cases(made):
+def chat_models(made):
     for template, names in text_cases.TEMPLATES.items():
         source = (HERE / "text_templates" / f"{template}.jinja").read_text()
         for tokenizer, bos, eos in names:
             model = hugging_face(made[tokenizer], bos_token=bos, eos_token=eos, chat_template=source)
-            for chat in text_cases.CHATS:
-                case = {"tokenizer": tokenizer, "bos_token": bos, "eos_token": eos, "template": template, **chat}
-                kwargs = {"tools": chat.get("tools"), "add_generation_prompt": chat.get("add_generation_prompt", True)}
-                kwargs.update(chat.get("kwargs", {}))
-                yield {**case, **chat_result(model, chat["messages"], kwargs)}
+            yield model, {"tokenizer": tokenizer, "bos_token": bos, "eos_token": eos, "template": template}
+
+
+def chat_cases(made):
+    for model, case in chat_models(made):
+        for chat in text_cases.CHATS:
+            kwargs = {"tools": chat.get("tools"), "add_generation_prompt": chat.get("add_generation_prompt", True)}
+            kwargs.update(chat.get("kwargs", {}))
+            yield {**case, **chat, **chat_result(model, chat["messages"], kwargs)}
+
+
+def continued_cases(made):
+    for model, case in chat_models(made):
+        for messages in text_cases.CONTINUED:
+            kwargs = {"add_generation_prompt": False, "continue_final_message": True}
+            yield {**case, "messages": messages, **chat_result(model, messages, kwargs)}
 
 
 def chat_result(model, messages, kwargs):
@@ -206,6 +218,8 @@ def chat_result(model, messages, kwargs):
         return {"prompt": prompt, "ids": ids}
     except jinja2.exceptions.UndefinedError:  # a turn without content; mlxforge then tries an empty one
         return chat_result(model, [{**m, "content": m.get("content") or ""} for m in messages], kwargs)
+    except ValueError as error:  # the template does not show the final message as it is
+        return {"error": str(error)}
     except jinja2.exceptions.TemplateError as error:
         if "No system turn" not in str(error):
             return {"error": str(error)}
@@ -248,6 +262,7 @@ def main():
     write("utf8.json", list(utf8_cases(rng)))
     write("jinja.json", list(jinja_cases()))
     write("chats.json", list(chat_cases(made)))
+    write("continued.json", list(continued_cases(made)))
 
 
 main()

@@ -84,6 +84,16 @@ CHATS = [
     {"messages": [{"role": "user", "content": "日本語 😀 é"}, {"role": "assistant", "content": "Привет"}], "add_generation_prompt": False},
 ]  # fmt: skip
 
+# The last message is one to go on with.
+CONTINUED = [
+    [{"role": "user", "content": "Name a river."}, {"role": "assistant", "content": "The longest is the"}],
+    [{"role": "user", "content": "Name a river."}, {"role": "assistant", "content": "  The longest \n"}],
+    [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "<think>\nhm\n</think>\n\nBecause"}],
+    [{"role": "user", "content": "the the"}, {"role": "assistant", "content": "the"}],
+    [{"role": "user", "content": "When I was"}],
+    [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "日本語 😀"}],
+]  # fmt: skip
+
 # template -> the tokenizers that have its control tokens, each with its BOS and EOS
 TEMPLATES = {
     "chatml": [("smollm", "<|im_start|>", "<|im_end|>"), ("qwen2", None, "<|im_end|>"), ("spm", "<s>", "</s>")],

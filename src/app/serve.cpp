@@ -73,6 +73,7 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   model->tool_format = &choose_tool_format(session, options.serve.tool_parser);
   model->template_reads_tools = session.chat_template && reads_tools(*session.chat_template);
   model->grammars = std::make_shared<const GrammarCompiler>(session.tokenizer, session.stop_ids);
+  model->allow_request_template = options.serve.allow_request_template;
   model->max_ctx = session.max_ctx;
   model->vocab_size = session.vocab_size;
   model->defaults = sampling_defaults(session.files.generation_config);

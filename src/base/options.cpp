@@ -129,6 +129,9 @@ constexpr OptionField kFields[] = {
     number<1, kDay, &O::serve, &ServeOptions::http, &H::write_timeout>(
         {"write-timeout", "SECONDS", "serve",
          "A client that takes nothing of its answer for so long is cut off."}),
+    field<&O::serve, &ServeOptions::allow_request_template>(
+        {"allow-request-template", "", "serve",
+         "Chat requests may bring their own Jinja template; for clients that are trusted."}),
     real<0, &O::sampling, &S::temperature>(
         {"temperature", "T", "generate chat", "Sampling temperature; 0 is greedy."}),
     real<1, &O::sampling, &S::top_p>({"top-p", "P", "generate chat",

@@ -87,6 +87,7 @@ struct ServeOptions {
   RateOptions rates;
   HttpOptions http;
   bool strict = false;
+  bool allow_request_template = false;
 };
 
 // For generate and chat; a server takes these from each request.

@@ -166,6 +166,7 @@ void Engine::start_other_choices(Sequence& first) {
     seq->request.prompt_logprobs = -1;
     seq->request.sampling.choice = first.choice() + i;
     seq->tokens = first.request.prompt;
+    seq->turn = first.turn;
     seq->submitted = first.submitted;
     if (seq->request.grammar) seq->constraint = seq->request.grammar->start();
     others.push_back(std::move(seq));

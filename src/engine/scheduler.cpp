@@ -1,6 +1,7 @@
 #include "engine/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -10,6 +11,11 @@ namespace {
 // A row of logits is as wide as the vocabulary, so a step has no more rows than these for the
 // sequences that score their prompts.
 constexpr int kScoredRows = 128;
+
+// Who is served before whom.
+std::pair<int, uint64_t> order_of(const std::unique_ptr<Sequence>& seq) {
+  return {seq->request.priority, seq->turn};
+}
 
 }  // namespace
 
@@ -27,9 +33,7 @@ void Scheduler::add(std::unique_ptr<Sequence> seq) {
   uint64_t& next = next_turn_[seq->request.client];
   seq->turn = std::max(turn_, next);
   next = seq->turn + 1;
-  const auto turn_of = [](const auto& waiting) { return waiting->turn; };
-  const auto place = std::ranges::upper_bound(waiting_, seq->turn, {}, turn_of);
-  waiting_.insert(place, std::move(seq));
+  waiting_.insert(std::ranges::upper_bound(waiting_, order_of(seq), {}, order_of), std::move(seq));
 }
 
 Batch Scheduler::schedule() {
@@ -41,7 +45,8 @@ Batch Scheduler::schedule() {
 }
 
 void Scheduler::add_choices(std::vector<std::unique_ptr<Sequence>> choices) {
-  waiting_.insert(waiting_.begin(), std::make_move_iterator(choices.begin()),
+  const auto place = std::ranges::lower_bound(waiting_, order_of(choices.front()), {}, order_of);
+  waiting_.insert(place, std::make_move_iterator(choices.begin()),
                   std::make_move_iterator(choices.end()));
   admit();
 }
@@ -52,7 +57,9 @@ void Scheduler::admit() {
     if (!give_blocks(next)) return;
     if (next.n_generated() == 0) next.admitted = Clock::now();
     turn_ = std::max(turn_, next.turn);
-    running_.push_back(std::move(waiting_.front()));
+    const auto order = order_of(waiting_.front());
+    const auto place = std::ranges::upper_bound(running_, order, {}, order_of);
+    running_.insert(place, std::move(waiting_.front()));
     waiting_.pop_front();
   }
 }
@@ -80,22 +87,23 @@ void Scheduler::share_prompt(Sequence& seq) {
   if (n > 0 && std::ranges::any_of(running_, shares)) seq.n_computed = n;
 }
 
-void Scheduler::preempt_youngest() {
-  blocks_.release(running_.back()->blocks);
-  running_.back()->n_computed = 0;
-  waiting_.push_front(std::move(running_.back()));
+void Scheduler::preempt_last() {
+  std::unique_ptr<Sequence> seq = std::move(running_.back());
   running_.pop_back();
+  blocks_.release(seq->blocks);
+  seq->n_computed = 0;
+  waiting_.insert(std::ranges::lower_bound(waiting_, order_of(seq), {}, order_of), std::move(seq));
 }
 
 void Scheduler::preempt_all() {
-  while (!running_.empty()) preempt_youngest();
+  while (!running_.empty()) preempt_last();
 }
 
 // False when `seq` itself had to go.
 bool Scheduler::make_room(Sequence& seq, int n_tokens) {
   while (!blocks_.grow(seq.blocks, n_tokens)) {
     const bool itself = running_.back().get() == &seq;
-    preempt_youngest();
+    preempt_last();
     if (itself) return false;
   }
   return true;

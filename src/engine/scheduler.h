@@ -1,8 +1,9 @@
-// Decides which tokens a step runs. Clients take turns, and of one client the first to come is the
-// first served: waiting requests are admitted in that order when their prompt and one more block
-// fit; blocks grow on demand; when they run out the
-// youngest sequence is preempted and later resumes with the same tokens. Owns the sequences and
-// their blocks. Used by the worker thread only.
+// Decides which tokens a step runs. Sequences are served in the order of their priority; of the
+// same one clients take turns, and of one client the first to come is the first served. Waiting
+// requests are admitted in that order when their prompt and one more block fit; blocks grow on
+// demand; when they run out the last one in that order is preempted and later resumes with the same
+// tokens. Who runs gives way to nobody who waits. Owns the sequences and their blocks. Used by the
+// worker thread only.
 #pragma once
 
 #include <deque>
@@ -28,8 +29,9 @@ class Scheduler {
   Scheduler(SchedulerLimits limits, BlockManager& blocks);
 
   void add(std::unique_ptr<Sequence> seq);  // REQUIRES blocks.could_hold(prompt + 1)
-  // More choices of a request that runs and has its prompt computed: they are next, and those for
-  // whom there is room start at once with the prompt's whole blocks shared.
+  // More choices of a request that runs and has its prompt computed: they share its place in
+  // the order, and those for whom there is room start at once with the prompt's whole blocks
+  // shared.
   void add_choices(std::vector<std::unique_ptr<Sequence>> choices);
   // Every decoding sequence's token, then prompt chunks. Empty when nothing runs.
   Batch schedule();
@@ -54,16 +56,17 @@ class Scheduler {
   void share_prompt(Sequence& seq);
   std::unique_ptr<Sequence> remove_if(const std::function<bool(const Sequence&)>& wanted);
   bool make_room(Sequence& seq, int n_tokens);
-  void preempt_youngest();
+  void preempt_last();
   void schedule_decodes(Batch& batch);
   void schedule_prefills(Batch& batch);
 
   SchedulerLimits limits_;
   BlockManager& blocks_;
+  // Both in the order of service.
   Queue waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;
   uint64_t turn_ = 0;                                 // the last one admitted
   std::unordered_map<uint32_t, uint64_t> next_turn_;  // of each client
-  std::vector<std::unique_ptr<Sequence>> running_;    // in order of admission
 };
 
 }  // namespace mlxforge

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 
@@ -11,11 +12,12 @@ namespace {
 
 constexpr SchedulerLimits kLimits{.max_batch = 4, .prefill_chunk = 64, .mixed_chunk = 16};
 
-std::unique_ptr<Sequence> sequence(RequestId id, int n_prompt) {
+std::unique_ptr<Sequence> sequence(RequestId id, int n_prompt, int priority = 0) {
   auto seq = std::make_unique<Sequence>();
   seq->id = id;
   seq->request.prompt.assign(n_prompt, 1);
   seq->request.max_tokens = 1000;
+  seq->request.priority = priority;
   seq->tokens = seq->request.prompt;
   return seq;
 }
@@ -149,6 +151,39 @@ TEST(Scheduler, TheYoungestIsPreemptedWhenBlocksRunOut) {
   scheduler.remove(1, 0);
   const Batch resumed = scheduler.schedule();
   EXPECT_EQ(tokens_of(resumed, 2), 64);  // prompt and answer again, as one prompt
+}
+
+TEST(Scheduler, LowerPrioritiesGoFirstAndEqualOnesInOrderOfArrival) {
+  BlockManager blocks({{.block_bytes = 1}}, 1000);
+  Scheduler scheduler({.max_batch = 1, .prefill_chunk = 64, .mixed_chunk = 16}, blocks);
+  scheduler.add(sequence(1, 5));
+  commit(scheduler.schedule());  // it runs, and gives way to nobody
+  const int priorities[] = {0, 3, -1, 0, 3, -1, std::numeric_limits<int>::min()};
+  for (RequestId id = 2; id < 9; ++id) scheduler.add(sequence(id, 5, priorities[id - 2]));
+  for (const RequestId id : {1, 8, 4, 7, 2, 5, 3, 6}) {
+    const Batch batch = scheduler.schedule();
+    ASSERT_EQ(batch.size(), 1u);
+    EXPECT_EQ(batch[0].seq->id, id);
+    scheduler.remove(id, 0);
+  }
+}
+
+TEST(Scheduler, TheLeastUrgentIsPreemptedAndComesBackBeforeItsEquals) {
+  BlockManager blocks({{.block_bytes = 1}}, 4);
+  Scheduler scheduler(kLimits, blocks);
+  scheduler.add(sequence(1, 32, 1));
+  commit(scheduler.schedule());
+  scheduler.add(sequence(2, 64, 0));  // admitted later, but served first
+  scheduler.add(sequence(3, 32, 1));
+  commit(scheduler.schedule());
+  EXPECT_EQ(scheduler.n_running(), 2);
+  EXPECT_EQ(scheduler.running()[0]->id, 2u);
+  while (scheduler.n_waiting() == 1) commit(scheduler.schedule());
+  ASSERT_EQ(scheduler.n_running(), 1);
+  EXPECT_EQ(scheduler.running()[0]->id, 2u);
+  scheduler.remove(2, 0);
+  scheduler.schedule();
+  EXPECT_EQ(scheduler.running()[0]->id, 1u);
 }
 
 }  // namespace

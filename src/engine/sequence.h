@@ -20,7 +20,7 @@ struct Sequence {
   int n_scored = 1;  // prompt tokens whose log-probabilities are known; the first has none
   BlockTables blocks;
   std::unique_ptr<Constraint> constraint;  // of request.grammar; null: any token may come
-  uint64_t turn = 0;                       // its place in the queue, see Scheduler::add
+  uint64_t turn = 0;  // its place among those of its priority, see Scheduler::add
 
   TimePoint submitted, admitted, first_token;
 

@@ -31,6 +31,7 @@ struct Request {
   int min_tokens = 0;             // stop ids cannot be sampled before this many tokens
   std::vector<int32_t> stop_ids;  // beyond the model's own stop set
   bool ignore_eos = false;        // the model's stop set is then ordinary tokens
+  int priority = 0;               // lower values go first; equal ones in order of arrival
   // What the answer follows; null: nothing. It ends where nothing can follow, whatever min_tokens
   // and ignore_eos say; where it may end or go on, they hold.
   std::shared_ptr<const Grammar> grammar;

@@ -66,11 +66,10 @@ constexpr Field kFields[] = {
     {"min_tokens", integer, set_integer<&Params::min_tokens>, 0, kUnbounded},
     {"stop_token_ids", array, set_stop_ids},
     {"ignore_eos", boolean, set_boolean<&Params::ignore_eos>},
+    {"priority", integer, set_integer<&Params::priority>},
     // Accepted: they say who asks, not what.
     {"metadata", object},
     {"service_tier", string},
-    // Features to come.
-    later("priority", integer, "0"),
 };
 
 constexpr Field kOpenAiFields[] = {
@@ -108,15 +107,6 @@ void fill_sampling(Params& params, const ModelContext& model) {
   s.seed = params.seed ? *params.seed : random_seed();
 }
 
-Status check_ids(const std::vector<int32_t>& ids, int vocab_size, const char* param) {
-  for (const int32_t id : ids)
-    if (id < 0 || id >= vocab_size)
-      return Status::invalid(
-          str("'", param, "' has the token id ", id, "; the model's ids are 0 to ", vocab_size - 1),
-          param);
-  return {};
-}
-
 }  // namespace
 
 std::span<const Field> generation_fields() { return kFields; }
@@ -142,15 +132,6 @@ GenerationParams default_params(const ModelContext& model) {
   params.sampling.typical_p = static_cast<float>(model.defaults.typical_p);
   params.sampling.penalties.repetition = static_cast<float>(model.defaults.repetition_penalty);
   return params;
-}
-
-Status check_model(const std::string& name, const ModelContext& model) {
-  if (name.empty() || name == model.id || name == "default" || name == "mlxforge") return {};
-  if (std::ranges::find(model.aliases, name) != model.aliases.end()) return {};
-  return {Code::not_found,
-          str("the model '", name.substr(0, 100), "' does not exist here; this server runs '",
-              model.id, "'"),
-          "model"};
 }
 
 namespace {
@@ -214,6 +195,7 @@ Result<Request> common_request(Params& params, const ModelContext& model) {
                  .min_tokens = params.min_tokens,
                  .stop_ids = params.stop_ids,
                  .ignore_eos = params.ignore_eos,
+                 .priority = params.priority,
                  .grammar = std::move(*grammar),
                  .n = n,
                  .logprobs = params.logprobs.value_or(ranked ? 0 : -1),

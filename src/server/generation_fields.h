@@ -23,10 +23,6 @@ Status read_stop_strings(OrderedJson& list, const char* param, size_t most,
 // What a request without any field asks of this model.
 GenerationParams default_params(const ModelContext& model);
 
-// Whether the request may be answered by this model: by its id, an alias, `default`, `mlxforge` or
-// no name at all.
-Status check_model(const std::string& name, const ModelContext& model);
-
 // What to ask of the engine for these prompts: defaults filled in, ids and limits checked against
 // the model.
 Result<GenerationPlan> plan_generation(GenerationParams& params, const Prompts& prompts,

@@ -131,10 +131,12 @@ TEST_F(Fields, RefusesBadChatFields) {
       {R"("tool_choice":{"type":"function"})", "tool_choice"},
       {R"("function_call":{"name":"f"})", "function_call"},
       {R"("functions":[{"name":"f"}])", "functions"},
-      {R"("add_generation_prompt":false)", "add_generation_prompt"},
-      {R"("continue_final_message":true)", "continue_final_message"},
-      {R"("chat_template_kwargs":{"a":1})", "chat_template_kwargs"},
       {R"("modalities":["audio"])", "modalities"},
+      {R"("add_generation_prompt":1)", "add_generation_prompt"},
+      {R"("add_generation_prompt":true,"continue_final_message":true)", "continue_final_message"},
+      {R"("chat_template_kwargs":[])", "chat_template_kwargs"},
+      {R"("chat_template_kwargs":{"messages":1})", "chat_template_kwargs"},
+      {R"("chat_template":"x")", "chat_template"},
   };
   for (const Bad& bad : kCases) expect_error(chat(bad.fields), 400, bad.param, bad.fields);
 }
@@ -146,7 +148,9 @@ TEST_F(Fields, RefusesBadCompletionFields) {
       {R"("echo":1)", "echo"},
       {R"("echo":"no")", "echo"},
       {R"("logprobs":true)", "logprobs"},
-      {R"("suffix":"x")", "suffix"},
+      {R"("suffix":"x")", "suffix"},  // the model has no tokens for it
+      {R"("suffix":"x","echo":true)", "suffix"},
+      {R"("priority":1.5)", "priority"},
       {R"("prompt":5)", "prompt"},
       {R"("prompt":{})", "prompt"},
       {R"("prompt":null)", "prompt"},

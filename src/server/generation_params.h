@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/service.h"
-#include "server/fields.h"
+#include "server/chat_params.h"
 #include "text/grammar.h"
 #include "text/tool_format.h"
 
@@ -36,7 +36,7 @@ struct ResponseParams {
 };
 
 // Absent optionals mean the model's defaults.
-struct GenerationParams : RequestParams {
+struct GenerationParams : ChatParams {
   bool stream = false;
   bool include_usage = false;
 
@@ -51,6 +51,7 @@ struct GenerationParams : RequestParams {
   std::vector<std::string> stop;
   std::vector<int32_t> stop_ids;
   bool ignore_eos = false;
+  int priority = 0;
 
   int n = 1;
   std::optional<int> best_of;
@@ -66,7 +67,8 @@ struct GenerationParams : RequestParams {
   GrammarSource grammar;      // structured_output.h; empty text: none
   std::string grammar_field;  // where it came from
 
-  OrderedJson input;  // messages or prompt; its endpoint checks it
+  OrderedJson prompt;  // of completions, which check it
+  std::string suffix;  // the answer goes between the prompt and this
 };
 
 using Field = FieldOf<GenerationParams>;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/service.h"
 
 namespace mlxforge {
@@ -36,7 +37,15 @@ struct ModelContext {
   int max_ctx = 0;     // tokens, prompt and answer together
   int vocab_size = 0;  // ids below it may be sent
   SamplingDefaults defaults;
-  EngineService* engine = nullptr;  // outlives the server's run
+  bool allow_request_template = false;  // a chat request may bring its own
+  EngineService* engine = nullptr;      // outlives the server's run
 };
+
+// Whether the request may be answered by this model: by its id, an alias, `default`, `mlxforge` or
+// no name at all.
+Status check_model(const std::string& name, const ModelContext& model);
+
+// Whether all are from 0 to n_ids - 1.
+Status check_ids(const std::vector<int32_t>& ids, int n_ids, const char* param);
 
 }  // namespace mlxforge

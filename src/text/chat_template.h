@@ -26,6 +26,9 @@ struct ChatInput {
   OrderedJson tools;                            // an array, or null
   OrderedJson documents;                        // an array, or null
   bool add_generation_prompt = true;
+  // The prompt ends with the last message's text, so that the answer goes on with it. REQUIRES a
+  // string as its content. For encode_chat.
+  bool continue_final_message = false;
   OrderedJson kwargs = OrderedJson::object();  // further variables (chat_template_kwargs)
 };
 

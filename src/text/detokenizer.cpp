@@ -6,10 +6,15 @@
 
 namespace mlxforge {
 
-Detokenizer::Detokenizer(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+Detokenizer::Detokenizer(const Tokenizer& tokenizer, Specials specials)
+    : tokenizer_(&tokenizer), specials_(specials) {}
+
+bool Detokenizer::shows(int32_t id) const {
+  return specials_ == Specials::shown || !tokenizer_->is_special(id);
+}
 
 std::string Detokenizer::bytes(int32_t id) const {
-  if (tokenizer_->is_special(id)) return {};
+  if (!shows(id)) return {};
   std::string bytes(tokenizer_->token_bytes(id));
   if (!at_start_) return bytes;
   if (tokenizer_->first_space() == FirstSpace::all_dropped) std::erase(bytes, ' ');
@@ -21,7 +26,7 @@ std::string Detokenizer::bytes(int32_t id) const {
 std::string Detokenizer::push(int32_t id) {
   std::string out;
   decode_utf8(pending_, bytes(id), out);
-  if (!tokenizer_->is_special(id) && !tokenizer_->token_bytes(id).empty()) at_start_ = false;
+  if (shows(id) && !tokenizer_->token_bytes(id).empty()) at_start_ = false;
   return out;
 }
 

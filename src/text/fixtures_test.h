@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -39,6 +40,15 @@ inline Tokenizer from_gguf_file(const std::string& path) {
 inline Tokenizer from_gguf_fixture(const std::string& name) {
   return from_gguf_file("reference/fixtures_text/tokenizers/" + name + ".gguf");
 }
+
+// One of llama.cpp's ggml-vocab-*.gguf.
+inline std::string vocab_path(const std::string& name) {
+  const char* folder = std::getenv("MLXFORGE_VOCABS");
+  return std::string(folder ? folder : "MLXFORGE_VOCABS-is-not-set") + "/ggml-vocab-" + name +
+         ".gguf";
+}
+
+inline Tokenizer load_vocab(const std::string& name) { return from_gguf_file(vocab_path(name)); }
 
 using Ids = std::vector<int32_t>;
 

@@ -15,6 +15,8 @@ class Marker {
   // A private-use character that none of `texts` contains; nothing when they contain all of them.
   static std::optional<Marker> absent_from(const std::vector<std::string>& texts);
 
+  const std::string& text() const { return text_; }
+
   // `text` with the marker before each of its characters that is not a space.
   std::string mark(std::string_view text) const;
 

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "text/final_message.h"
 #include "text/marker.h"
 #include "text/utf8.h"
 
@@ -47,10 +48,13 @@ class ChatEncoder {
         cancel_(cancel),
         proven_(prompt_.size()) {}
 
-  std::vector<int32_t> encode() {
+  // Of the prompt's first `end` bytes.
+  std::vector<int32_t> encode(size_t end) {
     const size_t spelt = tokenizer_.find_specials(prompt_).size();
     if (spelt > 0) prove(spelt);
-    return tokenizer_.encode(prompt_, proven_specials(), cancel_);
+    std::vector<SpecialSpan> specials = proven_specials();
+    std::erase_if(specials, [&](const SpecialSpan& span) { return span.end > end; });
+    return tokenizer_.encode(std::string_view(prompt_).substr(0, end), specials, cancel_);
   }
 
  private:
@@ -184,9 +188,12 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatT
   std::optional<Marker> marker = Marker::absent_from(texts);
   if (!marker)
     return Status::invalid("expected fewer different private-use characters", "messages");
+  Result<size_t> end = prompt->size();
+  if (input.continue_final_message) end = end_of_final_message(chat, input, *prompt, *marker);
+  if (!end.ok()) return end.status();
   ChatEncoder encoder(tokenizer, chat, input, std::move(*prompt), std::move(*marker),
                       limits.cancel);
-  std::vector<int32_t> ids = encoder.encode();
+  std::vector<int32_t> ids = encoder.encode(*end);
   if (limits.cancel.is_set()) return cancelled();
   if (tokenizer.adds_bos() && (ids.empty() || ids.front() != tokenizer.bos_id()))
     ids.insert(ids.begin(), *tokenizer.bos_id());

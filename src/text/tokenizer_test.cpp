@@ -18,13 +18,6 @@ using namespace testing_text;
 
 // llama.cpp's vocabulary files; each .inp holds texts, each .out the ids that Hugging Face's slow
 // or original tokenizer gave for them.
-std::string vocab_path(const std::string& name) {
-  const char* folder = std::getenv("MLXFORGE_VOCABS");
-  return std::string(folder ? folder : "MLXFORGE_VOCABS-is-not-set") + "/ggml-vocab-" + name +
-         ".gguf";
-}
-
-Tokenizer load_vocab(const std::string& name) { return from_gguf_file(vocab_path(name)); }
 
 class LlamaCppVocab : public testing::TestWithParam<const char*> {};
 

@@ -13,6 +13,9 @@ use crate::{guard, json, Result};
 
 const NAME: &str = "chat";
 
+/// Instructions of one rendering: seconds of work, a thousand times what a long conversation needs.
+const FUEL: u64 = 50_000_000;
+
 pub struct Template {
     env: Environment<'static>,
 }
@@ -42,6 +45,7 @@ impl Template {
 fn environment() -> Result<Environment<'static>> {
     let mut env = Environment::new();
     env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    env.set_fuel(Some(FUEL));
     env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     env.set_unknown_method_callback(unknown_method_callback);
     minijinja_contrib::add_to_environment(&mut env);

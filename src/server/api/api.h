@@ -21,9 +21,6 @@ struct ApiCall {
   const CancelFlag& cancel;  // set once the client has left
 };
 
-// The header that names a request's fields that nobody knows.
-inline constexpr char kIgnoredFields[] = "x-ignored-fields";
-
 using ApiResult = std::variant<HttpReply, Generation>;
 
 struct Endpoint {

@@ -1,7 +1,6 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/api/openai_format.h"
-#include "server/messages.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
@@ -19,15 +18,10 @@ Status join_logprobs(GenerationParams& params) {
 }
 
 constexpr Field kFields[] = {
-    {"messages", array, set_json<&GenerationParams::input>},
     {"logprobs", boolean, set_boolean<&GenerationParams::chat_logprobs>},
     {"top_logprobs", integer, set_integer<&GenerationParams::top_logprobs>, 0, kMaxLogprobs},
     // Features to come.
     later("documents", array, "[]"),
-    later("chat_template", string, "null"),
-    later("chat_template_kwargs", object, "{}"),
-    later("continue_final_message", boolean, "false"),
-    later("add_generation_prompt", boolean, "true"),
     later("reasoning_effort", string, "null"),
     later("verbosity", string, "null"),
     later("modalities", array, R"(["text"])"),
@@ -39,16 +33,10 @@ constexpr Field kFields[] = {
 Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   if (Status status = join_logprobs(params); !status.ok()) return status;
   const ModelContext& model = *call.server.model;
-  if (!model.chat_template)
-    return Status::invalid(
-        "this model has no chat template; start the server with --chat-template FILE or use "
-        "/v1/completions",
-        "messages");
-  if (Status status = normalise_messages(params.input); !status.ok()) return status;
-  ChatInput input;
-  input.messages = std::move(params.input);
-  if (Status status = plan_tools(params, model, input); !status.ok()) return status;
-  auto ids = encode_chat(*model.tokenizer, *model.chat_template, input, encode_limits(call));
+  auto input = chat_input(params);
+  if (!input.ok()) return input.status();
+  if (Status status = plan_tools(params, model, *input); !status.ok()) return status;
+  auto ids = encode_conversation(params, *input, model, encode_limits(call));
   if (!ids.ok()) return ids.status();
   return Prompts{std::move(*ids)};
 }
@@ -56,8 +44,8 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
 }  // namespace
 
 const GenerateEndpoint kChatCompletions = {
-    .fields = {kFields, tool_fields(), generation_fields(), openai_fields(), sampling_fields(),
-               structured_output_fields()},
+    .fields = {kChatFields<GenerationParams>, kFields, tool_fields(), generation_fields(),
+               openai_fields(), sampling_fields(), structured_output_fields()},
     .encode = encode,
     .format = openai_format<kChatShape>};
 

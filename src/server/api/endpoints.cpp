@@ -3,6 +3,7 @@
 #include "server/api/api.h"
 #include "server/api/handlers.h"
 #include "server/error.h"
+#include "server/ignored_fields.h"
 #include "server/router.h"
 
 namespace mlxforge {
@@ -14,6 +15,7 @@ constexpr Endpoint kEndpoints[] = {
     {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/metrics", metrics, /*needs_model=*/false},
     {"GET", "/v1/models", models},
+    {"GET", "/v1/models/{model}", model},
     {"POST", "/v1/chat/completions", chat_completions},
     {"POST", "/v1/completions", completions},
     {"POST", "/v1/messages", messages},
@@ -21,6 +23,8 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/responses", responses},
     {"GET", "/v1/responses/{id}", get_response},
     {"DELETE", "/v1/responses/{id}", delete_response},
+    {"POST", "/tokenize", tokenize},
+    {"POST", "/detokenize", detokenize},
 };
 
 // --strict: what a handler would only report becomes an error.

@@ -35,9 +35,6 @@ struct ParsedRequest {
   GenerationParams params;
   Prompts prompts;
 };
-// The headers that name the fields which nobody knows, and a line in the log.
-HttpHeaders report_unknown(const std::vector<std::string>& unknown);
-
 Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint& endpoint);
 
 }  // namespace mlxforge

@@ -9,6 +9,7 @@ ApiResult chat_page(const ApiCall& call);
 ApiResult health(const ApiCall& call);
 ApiResult metrics(const ApiCall& call);
 ApiResult models(const ApiCall& call);
+ApiResult model(const ApiCall& call);
 ApiResult chat_completions(const ApiCall& call);
 ApiResult completions(const ApiCall& call);
 ApiResult messages(const ApiCall& call);
@@ -16,5 +17,7 @@ ApiResult count_tokens(const ApiCall& call);
 ApiResult responses(const ApiCall& call);
 ApiResult get_response(const ApiCall& call);
 ApiResult delete_response(const ApiCall& call);
+ApiResult tokenize(const ApiCall& call);
+ApiResult detokenize(const ApiCall& call);
 
 }  // namespace mlxforge

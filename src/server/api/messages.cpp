@@ -4,6 +4,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/error.h"
+#include "server/ignored_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
@@ -68,7 +69,7 @@ Status set_output_config(OrderedJson& value, Params& params) {
 }
 
 constexpr Field kFields[] = {
-    {"messages", array, set_json<&Params::input>},
+    {"messages", array, set_json<&Params::messages>},
     {"system", any, set_json<&Params::system>},
     {"stop_sequences", array, set_stop_sequences},
     {"tools", array, set_tools},
@@ -86,10 +87,10 @@ constexpr Field kFields[] = {
 };
 
 Result<Prompts> encode(Params& params, const ApiCall& call) {
-  auto messages = openai_messages(params.system, params.input);
+  auto messages = openai_messages(params.system, params.messages);
   if (!messages.ok()) return messages.status();
-  params.input = std::move(*messages);
-  if (params.input.back()["role"] == "assistant")
+  params.messages = std::move(*messages);
+  if (params.messages.back()["role"] == "assistant")
     return Status::invalid(
         "the last message must be the user's: an answer that is begun cannot be continued yet",
         "messages");
@@ -115,7 +116,7 @@ ApiResult count_tokens(const ApiCall& call) {
   const auto parsed = parse_request(call, kMessages);
   if (!parsed.ok()) return error_reply(parsed.status());
   const OrderedJson body = {{"input_tokens", parsed.value().prompts.front().size()}};
-  return HttpReply{.body = to_text(body), .headers = report_unknown(parsed.value().params.unknown)};
+  return HttpReply{.body = to_text(body), .headers = report_ignored(parsed.value().params.unknown)};
 }
 
 }  // namespace mlxforge

@@ -116,10 +116,10 @@ Result<OrderedJson> conversation_of(const ResponseParams& params, const Response
 Result<Prompts> encode(Params& params, const ApiCall& call) {
   auto conversation = conversation_of(params.response, *call.server.responses);
   if (!conversation.ok()) return conversation.status();
-  params.input = OrderedJson::array();
+  params.messages = OrderedJson::array();
   if (!params.response.instructions.empty())
-    params.input.push_back({{"role", "system"}, {"content", params.response.instructions}});
-  params.input.insert(params.input.end(), conversation->begin(), conversation->end());
+    params.messages.push_back({{"role", "system"}, {"content", params.response.instructions}});
+  params.messages.insert(params.messages.end(), conversation->begin(), conversation->end());
   params.response.conversation = std::move(*conversation);
   return kChatCompletions.encode(params, call);
 }
