@@ -3,6 +3,7 @@
 #include <string>
 
 #include "app/commands.h"
+#include "app/embedding_config.h"
 #include "app/generation_config.h"
 #include "app/session.h"
 #include "base/option_values.h"
@@ -77,6 +78,7 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   model->max_ctx = session.max_ctx;
   model->vocab_size = session.vocab_size;
   model->defaults = sampling_defaults(session.files.generation_config);
+  model->embedding = embedding_model(session.files, session.d_model);
   model->engine = session.worker.get();
   return model;
 }

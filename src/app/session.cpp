@@ -87,6 +87,7 @@ std::unique_ptr<Session> load_session(const Options& options, StepSink sink) {
   session->worker->wait_ready();
   session->worker->call([&](Engine& engine) {
     session->vocab_size = engine.spec().vocab;
+    session->d_model = engine.spec().d_model;
     session->max_ctx = std::min(engine.options().max_ctx, engine.capacity());
   });
   log_info("loaded ", files.name, " in ", static_cast<int>(ms_between(start, Clock::now())),

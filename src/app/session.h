@@ -21,6 +21,7 @@ struct Session {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none
   std::vector<int32_t> stop_ids;                      // every id that ends an answer
   int vocab_size = 0;                                 // ids below it may be in a prompt
+  int d_model = 0;                                    // width of the hidden states
   int max_ctx = 0;                                    // tokens, prompt and answer together
   const Tokenizer& text() const;   // the tokenizer; throws Error when there is none
   std::unique_ptr<Worker> worker;  // goes first

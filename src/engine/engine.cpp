@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "engine/pooling.h"
 
 namespace mlxforge {
 namespace {
@@ -53,7 +54,12 @@ StepEvent cancelled(const Sequence& seq, bool last) {
           .last = last};
 }
 
-bool is_nan(const TokenLogprobs& scored) { return std::isnan(scored.token.logprob); }
+bool has_nan(const RowResult& result) {
+  return std::ranges::any_of(
+             result.prompt_logprobs,
+             [](const TokenLogprobs& scored) { return std::isnan(scored.token.logprob); }) ||
+         std::ranges::any_of(result.hidden, [](float x) { return std::isnan(x); });
+}
 
 Status engine_failed(const char* what) {
   return {.code = Code::internal, .message = str("the engine failed: ", what), .param = ""};
@@ -105,8 +111,8 @@ std::vector<StepEvent> Engine::step() {
 // Where the fault took the cache along, the step's sequences fail and all others start over.
 std::vector<RowResult> Engine::run(const Batch& batch) try {
   if (before_run_) before_run_(batch);
-  auto logits = runner_.forward(batch);
-  return runner_.sample(logits, batch, options_.stop_ids);
+  auto outputs = runner_.forward(batch);
+  return runner_.sample(outputs, batch, options_.stop_ids);
 } catch (const std::exception& e) {
   log_error("a step of ", batch.size(), " sequences failed: ", e.what());
   const bool cache_lost = runner_.recover();
@@ -138,13 +144,14 @@ StepEvent Engine::commit_row(const ScheduledRow& row, RowResult result) {
   Sequence& seq = *row.seq;
   StepEvent event{.id = seq.id, .choice = seq.choice()};
   event.error = std::move(result.token.error);
-  if (std::ranges::any_of(result.prompt_logprobs, is_nan))
+  if (has_nan(result))
     event.error = {Code::internal, "the model produced NaN logits for this request", ""};
   if (!event.error.ok()) {
     finish(seq, FinishReason::error, event);
     return event;
   }
   const bool samples = row.samples();
+  pool(seq, result.hidden, row.pooled().n);
   seq.n_scored += row.n_scores();
   seq.n_computed += row.n;
   event.prompt_logprobs = std::move(result.prompt_logprobs);
@@ -152,7 +159,10 @@ StepEvent Engine::commit_row(const ScheduledRow& row, RowResult result) {
   // Choices to come want the last whole block of the prompt, and what its queries see.
   if (seq.request.n == 1) blocks_.release_behind_window(seq.blocks, seq.n_computed);
   if (samples) accept(seq, std::move(result.token), event);
-  if (!samples && seq.n_pending() == 0) finish(seq, FinishReason::length, event);  // max_tokens 0
+  if (!samples && seq.n_pending() == 0) {  // max_tokens 0
+    if (seq.request.pooling != Pooling::none) event.embedding = pooled(seq);
+    finish(seq, FinishReason::length, event);
+  }
   return event;
 }
 

@@ -42,13 +42,25 @@ std::vector<int32_t> banned_ids(const Sequence& seq, const std::vector<int32_t>&
   return ids;
 }
 
+// The rows of an array, one after another. One without rows has no memory behind it.
+class Rows {
+ public:
+  explicit Rows(mx::array& array)
+      : width_(array.shape(1)), next_(array.size() > 0 ? array.data<float>() : nullptr) {}
+  std::span<float> next() { return {std::exchange(next_, next_ + width_), width_}; }
+
+ private:
+  const size_t width_;
+  float* next_;
+};
+
 }  // namespace
 
 Runner::Runner(Decoder& decoder, const Exec& exec, const BlockManager& blocks, int n_valid)
     : decoder_(decoder), exec_(exec), blocks_(blocks), sampler_(n_valid, *exec.pool) {}
 
 Step Runner::make_step(const Batch& batch) const {
-  std::vector<int32_t> tokens, positions, logit_rows;
+  std::vector<int32_t> tokens, positions, logit_rows, hidden_rows;
   std::vector<AttentionBatch> groups(blocks_.groups().size());
   for (const auto& row : batch) {
     const auto first = row.seq->tokens.begin() + row.seq->n_computed;
@@ -58,52 +70,57 @@ Step Runner::make_step(const Batch& batch) const {
     const int first_scoring = q_start + row.seq->n_scored - 1 - row.seq->n_computed;
     for (int i = 0; i < row.n_scores(); ++i) logit_rows.push_back(first_scoring + i);
     if (row.samples()) logit_rows.push_back(q_start + row.n - 1);
+    const auto [pooled, n_pooled] = row.pooled();
+    for (int i = 0; i < n_pooled; ++i)
+      hidden_rows.push_back(q_start + pooled - row.seq->n_computed + i);
     for (size_t g = 0; g < groups.size(); ++g) {
       add_sequence(groups[g], row.seq->blocks.tables[g], *row.seq, row.n);
     }
   }
-  return {int_array(tokens), int_array(positions), std::move(groups), std::move(logit_rows)};
+  return {int_array(tokens), int_array(positions), std::move(groups), std::move(logit_rows),
+          std::move(hidden_rows)};
 }
 
-mx::array Runner::run(const Step& step) {
-  auto logits = decoder_.forward(exec_, step);
+DecoderOutputs Runner::run(const Step& step) {
+  auto outputs = decoder_.forward(exec_, step);
   if (!exec_.on_cpu()) {
     auto arrays = decoder_.state();
-    arrays.push_back(logits);
+    arrays.push_back(outputs.logits);
+    arrays.push_back(outputs.hidden);
     evaluate(std::move(arrays));
   }
-  return logits;
+  return outputs;
 }
 
-mx::array Runner::forward(const Batch& batch) { return run(make_step(batch)); }
+DecoderOutputs Runner::forward(const Batch& batch) { return run(make_step(batch)); }
 
 mx::array Runner::score(const ScheduledRow& row) {
   Step step = make_step({row});
   step.logit_rows.resize(row.n);
   std::iota(step.logit_rows.begin(), step.logit_rows.end(), 0);
-  return run(step);
+  return run(step).logits;
 }
 
-std::vector<RowResult> Runner::sample(mx::array& logits, const Batch& batch,
+std::vector<RowResult> Runner::sample(DecoderOutputs& outputs, const Batch& batch,
                                       const std::vector<int32_t>& model_stop_ids) {
   std::vector<RowResult> results(batch.size());
-  if (logits.size() == 0) return results;  // and no memory behind it
   std::vector<SampleRow> sampled;
   std::vector<ScoreRow> scored;
-  float* next = logits.data<float>();
-  const auto take_row = [&] {
-    return std::span(std::exchange(next, next + logits.shape(1)), logits.shape(1));
-  };
+  Rows logits(outputs.logits), hidden(outputs.hidden);
   for (size_t i = 0; i < batch.size(); ++i) {
     const Sequence& seq = *batch[i].seq;
+    for (int k = 0; k < batch[i].pooled().n; ++k) {
+      const auto state = hidden.next();
+      results[i].hidden.insert(results[i].hidden.end(), state.begin(), state.end());
+    }
     results[i].prompt_logprobs.resize(batch[i].n_scores());
     for (int k = 0; k < batch[i].n_scores(); ++k)
-      scored.push_back({.logits = take_row(),
+      scored.push_back({.logits = logits.next(),
                         .id = seq.tokens[seq.n_scored + k],
                         .n_logprobs = seq.request.prompt_logprobs,
                         .result = &results[i].prompt_logprobs[k]});
     if (!batch[i].samples()) continue;
-    const auto row = take_row();
+    const auto row = logits.next();
     const auto allowed = allowed_ids(seq);
     if (!allowed.ok()) {
       results[i].token.error = allowed.status();

@@ -21,6 +21,7 @@ namespace mlxforge {
 struct RowResult {
   SampledToken token;
   std::vector<TokenLogprobs> prompt_logprobs;  // of its next prompt tokens, where they are wanted
+  std::vector<float> hidden;                   // (n, d_model) of ScheduledRow::pooled
 };
 
 class Runner {
@@ -28,11 +29,11 @@ class Runner {
   // All must outlive the runner. Sampled ids stay below n_valid.
   Runner(Decoder& decoder, const Exec& exec, const BlockManager& blocks, int n_valid);
 
-  // Logits (R, vocab) f32: of every scheduled sequence, in order, the rows that score its prompt,
-  // then the last row if it samples.
-  mx::array forward(const Batch& batch);
+  // Of every scheduled sequence, in order: the logits of the rows that score its prompt, then of
+  // the last row if it samples; the hidden states that it pools.
+  DecoderOutputs forward(const Batch& batch);
   // One result per scheduled sequence.
-  std::vector<RowResult> sample(mx::array& logits, const Batch& batch,
+  std::vector<RowResult> sample(DecoderOutputs& outputs, const Batch& batch,
                                 const std::vector<int32_t>& model_stop_ids);
 
   // Logits (n, vocab) of every row of one sequence's next n tokens: scoring, not generation.
@@ -43,7 +44,7 @@ class Runner {
 
  private:
   Step make_step(const Batch& batch) const;
-  mx::array run(const Step& step);
+  DecoderOutputs run(const Step& step);
 
   Decoder& decoder_;
   const Exec& exec_;

@@ -86,6 +86,17 @@ TEST(Scheduler, ClientsTakeTurns) {
   EXPECT_EQ(served(scheduler, 4), (std::vector<RequestId>{50, 40, 51, 41}));
 }
 
+TEST(Scheduler, PriorityGoesBeforeTheTurn) {
+  BlockManager blocks({{.block_bytes = 1}}, 100);
+  Scheduler scheduler({.max_batch = 1, .prefill_chunk = 64, .mixed_chunk = 16}, blocks);
+  for (const RequestId id : {10, 11}) scheduler.add(sequence_of(1, id));
+  scheduler.add(sequence_of(2, 20));
+  auto urgent = sequence_of(1, 12);
+  urgent->request.priority = -1;
+  scheduler.add(std::move(urgent));
+  EXPECT_EQ(served(scheduler, 4), (std::vector<RequestId>{12, 10, 20, 11}));
+}
+
 TEST(Scheduler, OfOneClientTheFirstToComeIsTheFirstServed) {
   BlockManager blocks({{.block_bytes = 1}}, 100);
   Scheduler scheduler({.max_batch = 1, .prefill_chunk = 64, .mixed_chunk = 16}, blocks);

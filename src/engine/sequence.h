@@ -18,6 +18,8 @@ struct Sequence {
   std::vector<int32_t> tokens;  // the prompt, then what was generated
   int n_computed = 0;           // tokens whose keys and values are in the cache
   int n_scored = 1;  // prompt tokens whose log-probabilities are known; the first has none
+  std::vector<double> pooled_sum;  // of the hidden states that pooling has taken in
+  int n_pooled = 0;
   BlockTables blocks;
   std::unique_ptr<Constraint> constraint;  // of request.grammar; null: any token may come
   uint64_t turn = 0;  // its place among those of its priority, see Scheduler::add
@@ -46,6 +48,18 @@ struct ScheduledRow {
   int n_scores() const {
     const int end = std::min(seq->n_computed + n, seq->n_prompt() - 1);
     return seq->n_unscored() > 0 ? std::max(0, end - (seq->n_scored - 1)) : 0;
+  }
+  // The positions of this step whose hidden states are pooled; those pooled before a preemption
+  // are not pooled again.
+  struct Positions {
+    int begin, n;
+  };
+  Positions pooled() const {
+    const Pooling pooling = seq->request.pooling;
+    const int wanted = pooling == Pooling::last ? seq->n_prompt() - 1 : 0;
+    const int end = pooling == Pooling::none ? 0 : pooling == Pooling::first ? 1 : seq->n_prompt();
+    const int begin = std::max(seq->n_computed, wanted + seq->n_pooled);
+    return {begin, std::max(0, std::min(end, seq->n_computed + n) - begin)};
   }
 };
 

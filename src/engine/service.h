@@ -23,6 +23,9 @@ class Grammar;
 
 using RequestId = uint64_t;
 
+// Which of a prompt's last hidden states make its embedding.
+enum class Pooling { none, first, mean, last };
+
 struct Request {
   std::vector<int32_t> prompt;  // token ids, each below the model's vocabulary; not empty
   SamplingParams sampling;
@@ -31,7 +34,7 @@ struct Request {
   int min_tokens = 0;             // stop ids cannot be sampled before this many tokens
   std::vector<int32_t> stop_ids;  // beyond the model's own stop set
   bool ignore_eos = false;        // the model's stop set is then ordinary tokens
-  int priority = 0;               // lower values go first; equal ones in order of arrival
+  int priority = 0;               // lower values go first; of equal ones clients take turns
   // What the answer follows; null: nothing. It ends where nothing can follow, whatever min_tokens
   // and ignore_eos say; where it may end or go on, they hold.
   std::shared_ptr<const Grammar> grammar;
@@ -43,6 +46,7 @@ struct Request {
   // no log-probabilities at all.
   int logprobs = -1;
   int prompt_logprobs = -1;
+  Pooling pooling = Pooling::none;  // not none: the prompt's embedding is wanted
 };
 
 enum class FinishReason { none, stop, length, cancelled, error };
@@ -66,8 +70,9 @@ struct StepEvent {
   std::vector<int32_t> tokens;
   std::vector<TokenLogprobs> logprobs;  // if asked for: of each token, and of the stop token
   std::vector<TokenLogprobs>
-      prompt_logprobs;  // if asked for: of the prompt's tokens from the
-                        // second on, in order; with choice 0, before its tokens
+      prompt_logprobs;           // if asked for: of the prompt's tokens from the
+                                 // second on, in order; with choice 0, before its tokens
+  std::vector<float> embedding;  // if asked for: (d_model), not normalised; in the last event
   FinishReason finish = FinishReason::none;
   Status error;       // when finish is error
   Timings timings;    // when finish is not none

@@ -14,6 +14,7 @@ struct Step {
   mx::array positions;                 // (T) int32
   std::vector<AttentionBatch> groups;  // one per cache group: who sees which slots
   std::vector<int32_t> logit_rows;     // the rows that want logits, ascending
+  std::vector<int32_t> hidden_rows;    // the rows whose last hidden state is wanted, ascending
 };
 
 }  // namespace mlxforge

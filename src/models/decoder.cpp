@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "kernels/embed.h"
+#include "kernels/hidden.h"
 #include "layers/mixers/attention.h"
 #include "models/weights.h"
 
@@ -90,13 +91,14 @@ void Decoder::allocate_cache(const Exec& exec, int n_blocks) {
   for (auto& layer : layers_) layer.mixer->allocate(exec.kv, n_blocks);
 }
 
-mx::array Decoder::forward(const Exec& exec, const Step& step) {
+DecoderOutputs Decoder::forward(const Exec& exec, const Step& step) {
   auto x = embed(exec, step.tokens, embedding_, spec_.embed_scale);
   for (auto& layer : layers_) {
     x = layer.mixer->forward(exec, x, step);
     x = layer.feed_forward.forward(exec, x);
   }
-  return head(exec, x, step.logit_rows, norm_, head_, {.softcap = spec_.logit_softcap});
+  return {head(exec, x, step.logit_rows, norm_, head_, {.softcap = spec_.logit_softcap}),
+          hidden(exec, x, step.hidden_rows, norm_)};
 }
 
 std::vector<mx::array> Decoder::state() const {

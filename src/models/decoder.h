@@ -19,6 +19,11 @@ struct DecoderLayer {
   FeedForward feed_forward;
 };
 
+struct DecoderOutputs {
+  mx::array logits;  // (step.logit_rows, vocab) f32
+  mx::array hidden;  // (step.hidden_rows, d_model) f32: after the last norm
+};
+
 class Decoder {
  public:
   // Loads every weight in the form that exec's kernels read; `progress` hears (layers done, layers
@@ -32,8 +37,8 @@ class Decoder {
   std::vector<CacheGroup> cache_groups(const Exec& exec) const;
   void allocate_cache(const Exec& exec, int n_blocks);
 
-  // -> (step.logit_rows, vocab) f32. Afterwards the cache holds the step's tokens.
-  mx::array forward(const Exec& exec, const Step& step);
+  // Afterwards the cache holds the step's tokens.
+  DecoderOutputs forward(const Exec& exec, const Step& step);
   std::vector<mx::array> state() const;
 
  private:

@@ -101,13 +101,13 @@ class TinyDecoder {
     const AttentionBatch batch{{{.q_start = 0, .q_len = T, .kv_len = n_, .blocks = blocks_.data()}},
                                slots};
     const size_t n_groups = decoder_.cache_groups(exec_).size();
-    const auto logits =
+    const auto outputs =
         decoder_.forward(exec_, {.tokens = mx::array(ids.begin(), {T}, mx::int32),
                                  .positions = mx::array(positions.begin(), {T}, mx::int32),
                                  .groups = std::vector<AttentionBatch>(n_groups, batch),
                                  .logit_rows = rows});
     mx::eval(decoder_.state());
-    return floats_of(logits);
+    return floats_of(outputs.logits);
   }
 
  private:

@@ -17,20 +17,25 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A handler with a body to work on runs in the pool. The strand's cancellation must not reach into
-// another thread: it sets a flag, which the handler looks at.
+// Runs what takes its time in the pool. It is not interrupted: the strand's cancellation must not
+// reach into another thread.
+template <class Work>
+asio::awaitable<std::invoke_result_t<Work>> in_pool(const ExchangeContext& context, Work work) {
+  const auto coroutine = [&]() -> asio::awaitable<std::invoke_result_t<Work>> { co_return work(); };
+  co_return co_await asio::co_spawn(
+      context.handlers, coroutine,
+      asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+}
+
+// A handler with a body to work on runs in the pool. The strand's cancellation sets a flag, which
+// the handler looks at.
 asio::awaitable<ApiResult> run_handler(const ExchangeContext& context, const HttpRequest& request) {
   const ServerState::View view = context.state.view();
   if (request.body.empty()) co_return dispatch(request, view);
   CancelFlag cancel;
-  const auto work = [&]() -> asio::awaitable<ApiResult> {
-    co_return dispatch(request, view, cancel);
-  };
   asio::cancellation_slot left = (co_await asio::this_coro::cancellation_state).slot();
   left.assign([&](asio::cancellation_type) { cancel.set(); });
-  auto result = co_await asio::co_spawn(
-      context.handlers, work,
-      asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  auto result = co_await in_pool(context, [&] { return dispatch(request, view, cancel); });
   left.clear();
   co_return result;
 }
@@ -102,6 +107,34 @@ asio::awaitable<void> generate(const ExchangeContext& context, const Caller& cal
   co_await out.end();
 }
 
+// What embedding.next() gives, to its end.
+asio::awaitable<void> embed_some(const ExchangeContext& context, const Caller& caller,
+                                 Embedding& embedding) {
+  std::vector<Request> requests = embedding.next();
+  RequestMeter meter(context.state.metrics, requests);
+  int n_tokens = 0;
+  for (Request& request : requests) {
+    request.client = caller.number;
+    n_tokens += static_cast<int>(request.prompt.size());
+  }
+  auto ticket = context.hub.submit(*embedding.engine, std::move(requests),
+                                   co_await asio::this_coro::executor);
+  if (!ticket.ok()) co_return embedding.fail(ticket.status());
+  meter.accepted();
+  context.limits.spend(caller.key, n_tokens, Clock::now());
+  while (embedding.waiting())
+    for (const auto& [request, event] : co_await ticket->take()) {
+      meter.observe(request, event);
+      embedding.push(request, event);
+    }
+}
+
+asio::awaitable<void> embed(const ExchangeContext& context, const Caller& caller,
+                            Embedding& embedding, ResponseWriter& out, AccessLog& log) {
+  while (!embedding.done()) co_await embed_some(context, caller, embedding);
+  co_await send_reply(co_await in_pool(context, [&] { return embedding.reply(); }), out, log);
+}
+
 }  // namespace
 
 asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest& request,
@@ -122,6 +155,8 @@ asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest&
   result = co_await run_handler(context, request);
   if (auto* generation = std::get_if<Generation>(&result))
     co_await generate(context, caller, *generation, out, log);
+  else if (auto* embedding = std::get_if<Embedding>(&result))
+    co_await embed(context, caller, *embedding, out, log);
   else
     co_await send_reply(std::move(std::get<HttpReply>(result)), out, log);
 }

@@ -6,10 +6,9 @@
 #include "server/generation.h"
 #include "server/generation_params.h"
 #include "server/model_context.h"
+#include "server/prompts.h"
 
 namespace mlxforge {
-
-using Prompts = std::vector<std::vector<int32_t>>;  // token ids
 
 inline constexpr int kMaxLogprobs = 20;
 

@@ -54,6 +54,7 @@ class Mailbox {
     append(event.tokens, std::move(next.tokens));
     append(event.logprobs, std::move(next.logprobs));
     append(event.prompt_logprobs, std::move(next.prompt_logprobs));
+    event.embedding = std::move(next.embedding);
     event.finish = next.finish;
     event.error = std::move(next.error);
     event.timings = next.timings;

@@ -26,6 +26,14 @@ struct SamplingDefaults {
   double repetition_penalty = 1;
 };
 
+// How prompts become embeddings.
+struct EmbeddingModel {
+  Pooling pooling = Pooling::last;
+  int dimensions = 0;     // of the hidden states
+  bool declared = false;  // the model's files say that it was trained for this, and how to pool
+  std::string unusable;   // why they ask for something that is not supported; empty: they do not
+};
+
 struct ModelContext {
   std::string id;                    // in /v1/models and in every answer
   std::vector<std::string> aliases;  // further names that requests may use
@@ -37,6 +45,7 @@ struct ModelContext {
   int max_ctx = 0;     // tokens, prompt and answer together
   int vocab_size = 0;  // ids below it may be sent
   SamplingDefaults defaults;
+  EmbeddingModel embedding;
   bool allow_request_template = false;  // a chat request may bring its own
   EngineService* engine = nullptr;      // outlives the server's run
 };

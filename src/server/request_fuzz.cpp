@@ -39,13 +39,16 @@ void fuzz_one(std::string_view input) {
   ServerState::View view;
   view.phase = Phase::ok;
   view.model = model;
-  static constexpr const char* kTargets[] = {"/v1/completions", "/v1/chat/completions", "/tokenize",
-                                             "/detokenize"};
-  const char* target = kTargets[static_cast<unsigned char>(input[0]) % 4];
-  const ApiResult result =
+  static constexpr const char* kTargets[] = {"/v1/completions", "/v1/chat/completions",
+                                             "/tokenize",       "/detokenize",
+                                             "/v1/embeddings",  "/v1/rerank"};
+  const char* target = kTargets[static_cast<unsigned char>(input[0]) % std::size(kTargets)];
+  ApiResult result =
       dispatch({.method = "POST", .target = target, .body = std::string(input.substr(1))}, view);
   if (const auto* generation = std::get_if<Generation>(&result))
     for (const Request& request : generation->requests) check_request(request, *model);
+  else if (auto* embedding = std::get_if<Embedding>(&result))
+    for (const Request& request : embedding->next()) check_request(request, *model);
   else
     check_reply(std::get<HttpReply>(result));
 }

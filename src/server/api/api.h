@@ -1,4 +1,5 @@
-// An endpoint: a method, a path, and a pure handler from a body to a reply or to a generation.
+// An endpoint: a method, a path, and a pure handler from a body to a reply or to work for
+// the engine.
 // Handlers run on any thread, touch no socket and do not wait. One file per endpoint in this
 // folder, one line per endpoint in endpoints.cpp.
 #pragma once
@@ -8,6 +9,7 @@
 #include <variant>
 
 #include "base/cancel_flag.h"
+#include "server/embedding.h"
 #include "server/generation.h"
 #include "server/http/message.h"
 #include "server/state.h"
@@ -21,7 +23,7 @@ struct ApiCall {
   const CancelFlag& cancel;  // set once the client has left
 };
 
-using ApiResult = std::variant<HttpReply, Generation>;
+using ApiResult = std::variant<HttpReply, Generation, Embedding>;
 
 struct Endpoint {
   std::string_view method;

@@ -20,47 +20,26 @@ constexpr Field kFields[] = {
     {"logprobs", integer, set_integer<&GenerationParams::logprobs>, 0, kMaxLogprobs},
 };
 
-Status wrong_prompt() {
-  return Status::invalid(
-      "'prompt' must be a string, a list of token ids, or a list of strings or of lists of token "
-      "ids",
-      "prompt");
-}
-
-Result<std::vector<int32_t>> read_ids(const OrderedJson& list) {
-  std::vector<int32_t> ids;
-  if (Status status = read_token_ids(list, "prompt", ids); !status.ok()) return status;
-  return ids;
-}
-
-bool is_list_of_prompts(const OrderedJson& prompt) {
-  return prompt.is_array() && !prompt.empty() && (prompt[0].is_string() || prompt[0].is_array());
-}
-
-Result<std::vector<int32_t>> encode_one(const OrderedJson& prompt, const std::string& suffix,
-                                        const ApiCall& call) {
-  const Tokenizer& tokenizer = *call.server.model->tokenizer;
-  if (!suffix.empty() && !prompt.is_string())
+Result<TokenIds> encode_one(const OrderedJson& prompt, const std::string& suffix,
+                            const ApiCall& call) {
+  if (prompt.is_array()) {
+    if (suffix.empty()) return prompt_ids(prompt, "prompt");
     return Status::invalid("with 'suffix' the prompt must be a string", "prompt");
-  if (!suffix.empty())
-    return encode_fill_in_middle(tokenizer, prompt.get_ref<const std::string&>(), suffix);
-  if (prompt.is_string())
-    return encode_text(tokenizer, prompt.get_ref<const std::string&>(), encode_limits(call));
-  if (prompt.is_array()) return read_ids(prompt);
-  return wrong_prompt();
+  }
+  const Tokenizer& tokenizer = *call.server.model->tokenizer;
+  const auto& text = prompt.get_ref<const std::string&>();
+  if (suffix.empty()) return encode_text(tokenizer, text, encode_limits(call));
+  return encode_fill_in_middle(tokenizer, text, suffix);
 }
 
 Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   if (!params.suffix.empty() && params.echo)
     return Status::invalid("'suffix' cannot be combined with 'echo'", "suffix");
-  OrderedJson prompt = std::move(params.prompt);
-  if (!is_list_of_prompts(prompt)) prompt = OrderedJson::array({std::move(prompt)});
-  if (prompt.size() > kMaxPrompts)
-    return Status::invalid(
-        str("'prompt' takes at most ", kMaxPrompts, " prompts, got ", prompt.size()), "prompt");
+  const auto texts = split_prompts(std::move(params.prompt), "prompt", kMaxPrompts);
+  if (!texts.ok()) return texts.status();
   Prompts prompts;
-  for (const OrderedJson& one : prompt) {
-    auto ids = encode_one(one, params.suffix, call);
+  for (const OrderedJson& text : texts.value()) {
+    auto ids = encode_one(text, params.suffix, call);
     if (!ids.ok()) return ids.status();
     prompts.push_back(std::move(*ids));
   }

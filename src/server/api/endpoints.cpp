@@ -23,6 +23,8 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/responses", responses},
     {"GET", "/v1/responses/{id}", get_response},
     {"DELETE", "/v1/responses/{id}", delete_response},
+    {"POST", "/v1/embeddings", embeddings},
+    {"POST", "/v1/rerank", rerank},
     {"POST", "/tokenize", tokenize},
     {"POST", "/detokenize", detokenize},
 };

@@ -1,5 +1,6 @@
 #include "server/api/generate.h"
 
+#include "server/api/read_params.h"
 #include "server/error.h"
 #include "server/ignored_fields.h"
 
@@ -22,15 +23,11 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
 }  // namespace
 
 Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint& endpoint) {
-  auto body = parse_body(call.body);
-  if (!body.ok()) return body.status();
-  const ModelContext& model = *call.server.model;
-  GenerationParams params = default_params(model);
-  if (Status s = read_fields(*body, endpoint.fields, params); !s.ok()) return s;
-  if (Status s = check_model(params.model, model); !s.ok()) return s;
-  auto prompts = endpoint.encode(params, call);
+  auto params = read_params(call, endpoint.fields, default_params(*call.server.model));
+  if (!params.ok()) return params.status();
+  auto prompts = endpoint.encode(*params, call);
   if (!prompts.ok()) return prompts.status();
-  return ParsedRequest{std::move(params), std::move(*prompts)};
+  return ParsedRequest{std::move(*params), std::move(*prompts)};
 }
 
 ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint) {

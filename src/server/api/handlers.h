@@ -17,6 +17,8 @@ ApiResult count_tokens(const ApiCall& call);
 ApiResult responses(const ApiCall& call);
 ApiResult get_response(const ApiCall& call);
 ApiResult delete_response(const ApiCall& call);
+ApiResult embeddings(const ApiCall& call);
+ApiResult rerank(const ApiCall& call);
 ApiResult tokenize(const ApiCall& call);
 ApiResult detokenize(const ApiCall& call);
 

@@ -1,5 +1,6 @@
 // /tokenize and /detokenize, in vLLM's shapes.
 #include "server/api/handlers.h"
+#include "server/api/read_params.h"
 #include "server/chat_params.h"
 #include "server/error.h"
 #include "server/ignored_fields.h"
@@ -40,7 +41,6 @@ constexpr FieldOf<DetokenizeParams> kDetokenizeFields[] = {
 Result<Ids> encode(TokenizeParams& params, const ApiCall& call) {
   const ModelContext& model = *call.server.model;
   const EncodeLimits limits = {.cancel = call.cancel};  // it may be longer than the context
-
   if (params.prompt.has_value() == !params.messages.is_null())
     return Status::invalid("expected either 'prompt' or 'messages'", "prompt");
   if (params.prompt && params.add_special_tokens.value_or(true))
@@ -85,14 +85,11 @@ Result<OrderedJson> detokenized(DetokenizeParams& params, const ApiCall& call) {
 template <class Params>
 ApiResult answer(const ApiCall& call, FieldTablesOf<Params> tables,
                  Result<OrderedJson> (*make)(Params&, const ApiCall&)) {
-  auto body = parse_body(call.body);
-  if (!body.ok()) return error_reply(body.status());
-  Params params;
-  if (Status s = read_fields(*body, tables, params); !s.ok()) return error_reply(s);
-  if (Status s = check_model(params.model, *call.server.model); !s.ok()) return error_reply(s);
-  const Result<OrderedJson> out = make(params, call);
+  auto params = read_params<Params>(call, tables);
+  if (!params.ok()) return error_reply(params.status());
+  const Result<OrderedJson> out = make(*params, call);
   if (!out.ok()) return error_reply(out.status());
-  return HttpReply{.body = to_text(out.value()), .headers = report_ignored(params.unknown)};
+  return HttpReply{.body = to_text(out.value()), .headers = report_ignored(params->unknown)};
 }
 
 }  // namespace

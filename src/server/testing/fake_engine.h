@@ -31,6 +31,13 @@ inline TokenLogprobs fake_logprobs(int32_t id, int n_top) {
   return out;
 }
 
+// Prompts that begin alike have similar ones.
+inline std::vector<float> fake_embedding(const std::vector<int32_t>& prompt) {
+  std::vector<float> out = {1, 2, 3, 4};
+  for (size_t i = 0; i < 4 && i < prompt.size(); ++i) out[i] += static_cast<float>(prompt[i]);
+  return out;
+}
+
 class FakeEngine : public EngineService {
  public:
   struct Limits {
@@ -78,7 +85,7 @@ class FakeEngine : public EngineService {
     const auto n = static_cast<int>(request.prompt.size());
     if (n >= limits_.max_ctx)
       return Status{Code::context_exceeded,
-                    str("the prompt has ", n, " tokens, the context ", limits_.max_ctx), ""};
+                    str("the prompt has ", n, " tokens, the context ", limits_.max_ctx), "prompt"};
     if (static_cast<int>(rows_.size()) >= limits_.slots + limits_.max_waiting)
       return Status{Code::queue_full, "the waiting queue is full", ""};
     ++last_id_;
@@ -185,6 +192,8 @@ class FakeEngine : public EngineService {
     if (row.left == 0 || row.next == n) {
       event = end(key, row, row.left == 0 ? FinishReason::length : row.script.finish);
       if (first) score_prompt(row, event);
+      if (row.request.pooling != Pooling::none)
+        event.embedding = fake_embedding(row.request.prompt);
       return event;
     }
     std::vector<int32_t> tokens = row.script.steps[row.next++];

@@ -83,6 +83,7 @@ inline std::shared_ptr<ModelContext> test_model(EngineService* engine, int max_c
   model->tokenizer = std::move(tokenizer);
   model->max_ctx = max_ctx;
   model->vocab_size = kTestVocab;
+  model->embedding.dimensions = 4;
   model->engine = engine;
   return model;
 }
