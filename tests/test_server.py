@@ -244,8 +244,9 @@ def test_a_prompt_beyond_the_kv_budget_is_refused_at_once():
         assert server.complete("q" * 20, max_tokens=2)[0] == 200
 
 
-def test_queue_full():
-    with Server(TINY, "--max-batch", "1", "--max-waiting", "2", "--max-ctx", "4096") as server:
+def test_queue_full(smollm2_path):
+    """A model that takes seconds for its answer, so that the queue stays full meanwhile."""
+    with Server(smollm2_path, "--max-batch", "1", "--max-waiting", "2", "--max-ctx", "4096") as server:
         body = {"messages": HELLO, "max_tokens": 3900, "ignore_eos": True, "stream": True}
         held = []
         for i in range(3):
