@@ -38,7 +38,7 @@ function(mlxforge_test NAME)
     "MLXFORGE_BUILD=${CMAKE_BINARY_DIR};MLXFORGE_VOCABS=${MLXFORGE_VOCABS};MLXFORGE_PYTHON=${MLXFORGE_PYTHON}")
 endfunction()
 
-# mlxforge_precompile(HEADERS DEPS): the modules declared from here on share these headers, compiled once: <mlx/mlx.h> costs two
+# mlxforge_precompile(NAME HEADERS DEPS), DEPS having the include paths: the modules declared from here on share these headers, compiled once: <mlx/mlx.h> costs two
 # seconds a file, <nlohmann/json.hpp> and GoogleTest one. Without a time stamp, or ccache never sees the same header twice.
 function(mlxforge_precompile NAME HEADERS DEPS)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${NAME}.cpp CONTENT "// Carries the precompiled header.\n")
