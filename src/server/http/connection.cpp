@@ -135,8 +135,10 @@ asio::awaitable<bool> Connection::receive(RequestParser& parser) {
 }
 
 asio::awaitable<bool> Connection::read_some(size_t most) {
+  if (ended_) co_return false;
   const auto [ec, n] = co_await stream_.read_some(buffer_.prepare(most));
   buffer_.commit(n);
+  ended_ = ec && ec != asio::error::operation_aborted;
   co_return !ec;
 }
 
@@ -145,6 +147,7 @@ asio::awaitable<bool> Connection::read_some(size_t most) {
 asio::awaitable<void> Connection::linger() {
   arm(kLinger);
   co_await stream_.finish();
+  if (ended_) co_return;
   error_code ec;
   for (size_t dropped = 0, n = 0; !ec && dropped < kLingerBytes; dropped += n) {
     buffer_.clear();

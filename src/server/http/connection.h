@@ -57,6 +57,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Serve serve_;
   Refuse refuse_;
   boost::beast::flat_buffer buffer_;  // bytes received and not yet parsed
+  // The end is reported to one read only: asio waits in vain for a second one, and the first may be
+  // the watch of a request that ended at the same moment.
+  bool ended_ = false;
 };
 
 }  // namespace mlxforge

@@ -112,6 +112,17 @@ TEST(Http, KeepAlivePipeliningAndClose) {
   EXPECT_EQ(after_head.find("HTTP/1.1 200 OK"), 0u) << "HEAD had a body";
 }
 
+// The end then reaches the watch of a request that has just been answered.
+TEST(Http, AnEndThatComesWithTheAnswerIsNoticed) {
+  TestServer test(always(endless()));
+  for (int i = 0; i < 2000; ++i) {
+    HttpClient client(test.port);
+    client.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.close_sending();
+    ASSERT_NO_THROW(client.read_to_end());
+  }
+}
+
 TEST(Http, Http10ClientsGetPlainBodies) {
   TestServer test(always(say("hi")));
   test.engine->run(microseconds(100));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -111,6 +112,7 @@ class HttpClient {
   bool fill() {
     char part[16384];
     const ssize_t n = recv(fd_, part, sizeof part, 0);
+    if (n < 0 && errno == EAGAIN) throw std::runtime_error("the server said nothing for too long");
     if (n > 0) buffer_.append(part, static_cast<size_t>(n));
     return n > 0;
   }
