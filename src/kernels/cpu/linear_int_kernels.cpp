@@ -242,7 +242,7 @@ void multiply_panel(const Product& p, Bytes panel, int t, float* out) {
     const Head head = load_centred(w, panel);
     panel += head_size;
     for (int s = 0; s < w.group; s += kSub, panel += sub_bytes(kBits), act += stride) {
-      fetch(panel, head_size, kBits);
+      if constexpr (R > 1) fetch(panel, head_size, kBits);  // the hardware keeps up with one row
       for (int v0 = 0; v0 < kVecs; v0 += kV) {
         I32 sums[R][kV];
         if constexpr (R == 1 && kBits == 4 && Kind::kSteps == Int16::kSteps)

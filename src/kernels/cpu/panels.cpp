@@ -16,7 +16,7 @@ PackedMatrix::PackedMatrix(Layout layout, int n_out, int n_in)
     check(n_in % layout.group == 0, "PackedMatrix: ", n_in, " inputs in groups of ", layout.group);
     panel_bytes_ = k / static_cast<size_t>(layout.group) * block_bytes(layout);
   }
-  data_ = AlignedBuffer(bytes());
+  data_ = allocate_weights(bytes());
 }
 
 }  // namespace mlxforge::cpu

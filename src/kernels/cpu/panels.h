@@ -24,7 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/aligned.h"
+#include "kernels/cpu/weight_memory.h"
 
 namespace mlxforge::cpu {
 
@@ -75,7 +75,7 @@ constexpr Planes planes(int bits) {
                      : Planes{{bits, 0}};
 }
 
-// Owns its memory; can be moved. Filled by pack() (pack.h), then only read, from any thread.
+// Can be moved. Filled by pack() (pack.h), then only read, from any thread.
 class PackedMatrix {
  public:
   PackedMatrix() = default;
@@ -89,9 +89,9 @@ class PackedMatrix {
   int n_panels() const { return (n_out_ + kPanelRows - 1) / kPanelRows; }
   size_t panel_bytes() const { return panel_bytes_; }
   size_t bytes() const { return panel_bytes_ * static_cast<size_t>(n_panels()); }
-  std::byte* panel(int i) { return data_.data() + panel_bytes_ * static_cast<size_t>(i); }
+  std::byte* panel(int i) { return data_.get() + panel_bytes_ * static_cast<size_t>(i); }
   const std::byte* panel(int i) const {
-    return data_.data() + panel_bytes_ * static_cast<size_t>(i);
+    return data_.get() + panel_bytes_ * static_cast<size_t>(i);
   }
 
  private:
@@ -99,7 +99,7 @@ class PackedMatrix {
   int n_out_ = 0;
   int n_in_ = 0;
   size_t panel_bytes_ = 0;
-  AlignedBuffer data_;
+  WeightMemory data_;
 };
 
 }  // namespace mlxforge::cpu

@@ -101,7 +101,7 @@ MLXFORGE_INLINE void for_row_tiles(int n, F&& f) {
 template <class F>
 MLXFORGE_INLINE void for_panel_tiles(int n, F&& f) {
   int i = 0;
-  for (; kTilePanels > 1 && i + kTilePanels <= n; i += kTilePanels) f(Index<kTilePanels>{}, i);
+  for (; i + kTilePanels <= n; i += kTilePanels) f(Index<kTilePanels>{}, i);
   for (; i < n; ++i) f(Index<1>{}, i);
 }
 
