@@ -84,7 +84,9 @@ class AssistantTurn {
     } else if (type == "tool_use") {
       return add_call(block);
     } else if (type == "thinking") {
-      thinking_ += string_at(block, "thinking");
+      if (!block.contains("thinking") || !block["thinking"].is_string())
+        return place_.bad(".content has a thinking block without a string 'thinking'");
+      thinking_ += block["thinking"].get_ref<const std::string&>();
     } else if (type != "redacted_thinking") {  // which only its author could read
       return place_.bad(str(".content has a block of type '", type.substr(0, 40),
                             "'; an assistant's may be text, tool_use and thinking"));

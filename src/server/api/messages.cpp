@@ -50,8 +50,10 @@ Status set_tool_choice(OrderedJson& value, Params& params) {
     return Status::invalid(
         R"('tool_choice' must have the type "auto", "any", "none", or "tool" and a "name")");
   params.tools.choice = found->second;
-  if (value.contains("disable_parallel_tool_use"))
-    params.tools.several = value["disable_parallel_tool_use"] != true;
+  const OrderedJson single = value.value("disable_parallel_tool_use", OrderedJson(false));
+  if (!single.is_boolean())
+    return Status::invalid("'tool_choice.disable_parallel_tool_use' must be a boolean");
+  params.tools.several = !single.get<bool>();
   return {};
 }
 

@@ -64,6 +64,7 @@ TEST_F(Api, MessagesRefuses) {
        R"([{"role":"user","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}])",
        R"([{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":"x"}]},{"role":"user","content":"x"}])",
        R"([{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]},{"role":"user","content":"x"}])",
+       R"([{"role":"assistant","content":[{"type":"thinking","thinking":5}]},{"role":"user","content":"x"}])",
        R"([{"role":"user","content":"x"},{"role":"assistant","content":"y"}])"})
     for (const char* path : {"/v1/messages", "/v1/messages/count_tokens"})
       expect_error(post(path, "{\"messages\":" + messages + "}"), 400, "messages", messages);
@@ -79,8 +80,9 @@ TEST_F(Api, MessagesRefuses) {
                             R"([{"input_schema":{}}])", R"([{"name":"a b"}])",
                             R"([{"name":"a","input_schema":{"type":"string"}}])"})
     expect_error(with(str("\"tools\":", tools)), 400, "tools", tools);
-  for (const char* choice : {R"({})", R"({"type":"tool"})", R"({"type":"required"})",
-                             R"({"type":"any"})", R"({"type":"tool","name":"a"})"})
+  for (const char* choice :
+       {R"({})", R"({"type":"tool"})", R"({"type":"required"})", R"({"type":"any"})",
+        R"({"type":"tool","name":"a"})", R"({"type":"auto","disable_parallel_tool_use":"no"})"})
     expect_error(with(str("\"tool_choice\":", choice)), 400, "tool_choice", choice);
   for (const char* config : {R"({"effort":"low"})", R"({"format":{"type":"text"}})",
                              R"({"format":{"type":"json_schema","schema":5}})"})

@@ -77,6 +77,8 @@ constexpr ItemKind kItems[] = {
 
 Status append_item(const OrderedJson& item, size_t i, OrderedJson& messages) {
   if (!item.is_object()) return bad(i, " must be an object");
+  const OrderedJson kind = item.value("type", OrderedJson());
+  if (!kind.is_null() && !kind.is_string()) return bad(i, ".type must be a string");
   const std::string type = string_at(item, "type");
   for (const ItemKind& kind : kItems)
     if (type == kind.type) return kind.append(item, i, messages);
@@ -95,6 +97,7 @@ Status append_input(const OrderedJson& input, OrderedJson& messages) {
     return Status::invalid("'input' must be a string or a non-empty list of items", kParam);
   for (size_t i = 0; i < input.size(); ++i)
     if (Status status = append_item(input[i], i, messages); !status.ok()) return status;
+  if (messages.empty()) return Status::invalid("'input' has nothing that can be answered", kParam);
   return {};
 }
 

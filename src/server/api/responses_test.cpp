@@ -44,7 +44,8 @@ TEST_F(Api, ResponsesRefuses) {
         R"([{"type":"function_call","call_id":"a","name":"b","arguments":{}}])",
         R"([{"type":"function_call","call_id":"a","arguments":"{}"}])",
         R"([{"type":"function_call_output","output":"x"}])",
-        R"([{"type":"function_call_output","call_id":"a"}])"})
+        R"([{"type":"function_call_output","call_id":"a"}])",
+        R"([{"type":5,"role":"user","content":"x"}])", R"([{"type":"reasoning","summary":[]}])"})
     expect_error(post(kResponses, "{\"input\":" + input + "}"), 400, "input", input);
   const std::pair<const char*, const char*> fields[] = {
       {"previous_response_id", "\"resp_0\""},
