@@ -16,7 +16,7 @@ cmake = test -f $(2)/build.ninja || cmake --preset $(1); cmake --build $(2) -j $
 space := $(subst ,, )
 only = -R '^($(subst $(space),|,$(1)))$$'
 
-.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench neon debug screenshot tidy format format-check clean
+.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench bench-features neon debug screenshot tidy format format-check clean
 
 all: build
 
@@ -73,6 +73,11 @@ bench:
 	@scripts/setup.sh bench
 	@$(call cmake,release,build)
 	@build/venv/bin/python bench/run.py $(ARGS)
+
+# What features cost: eight streams with logprobs, penalties and a JSON schema beside eight plain ones
+bench-features: setup-test
+	@$(call cmake,release,build)
+	@build/venv/bin/python bench/features.py $(ARGS)
 
 # docs/chat-page.png anew
 screenshot: setup-test

@@ -55,9 +55,9 @@ def prompt(client, words):
     return f"Client {client}: " + " ".join(rng.choice(WORDS, words))
 
 
-def one_request(port, text, tokens, out):
+def one_request(port, text, tokens, fields, out):
     """Appends the times, from the request on, at which text arrived."""
-    body = {"prompt": text, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, "stream": True, "cache_prompt": False}
+    body = {"prompt": text, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, "stream": True, "cache_prompt": False} | fields
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     start, times = time.monotonic(), []
     connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
@@ -71,13 +71,13 @@ def one_request(port, text, tokens, out):
     out.append(times)
 
 
-def load(port, clients, words, tokens, requests):
+def load(port, clients, words, tokens, requests, **fields):
     """Every client sends `requests` one after the other, all clients together. A dict of figures; times in ms."""
     timelines = []
 
     def client(i):
         for r in range(requests):
-            one_request(port, prompt(1000 * r + i, words), tokens, timelines)
+            one_request(port, prompt(1000 * r + i, words), tokens, fields, timelines)
 
     threads = [threading.Thread(target=client, args=(i,)) for i in range(clients)]
     start = time.monotonic()
