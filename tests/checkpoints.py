@@ -26,5 +26,14 @@ def variation(folder, config=(), tensors=(), base=F32):
     return folder
 
 
+def with_pooling(folder, mode):
+    """The model of F32 as sentence-transformers saves one that pools in this way."""
+    shutil.copytree(F32, folder)
+    (folder / "1_Pooling").mkdir()
+    config = {f"pooling_mode_{m}": m == mode for m in ("lasttoken", "mean_tokens", "cls_token", "max_tokens")}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
+    return folder
+
+
 def random_ids(n, seed=3):
     return np.random.default_rng(seed).integers(0, 256, n).astype(np.int32)

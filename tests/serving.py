@@ -9,6 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections import namedtuple
 
 import binary
 from openai import OpenAI
@@ -22,6 +23,9 @@ def wait_for(condition, what, seconds=20):
             return result
         time.sleep(0.02)
     raise AssertionError(f"waited {seconds} s for {what}")
+
+
+Reply = namedtuple("Reply", "status headers text")
 
 
 class Server:
@@ -80,17 +84,21 @@ class Server:
     def client(self, **kw):
         return OpenAI(**({"base_url": f"{self.url}/v1", "api_key": "none", "max_retries": 0, "timeout": 120} | kw))
 
-    def request(self, path, body=None, headers=None):
-        """(status, parsed JSON or text). `body`: bytes as they are, anything else as JSON."""
+    def send(self, method, path, body=None, headers=None):
+        """The reply. `body`: bytes as they are, anything else as JSON."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"} | (headers or {}))
+        headers = {"Content-Type": "application/json"} | (headers or {})
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=120, context=self.trust) as reply:
-                status, content = reply.status, reply.read()
+                return Reply(reply.status, reply.headers, reply.read().decode())  # strict: a reply is always UTF-8
         except urllib.error.HTTPError as e:
-            status, content = e.code, e.read()
-        text = content.decode()  # strict: a reply is always UTF-8
-        return status, json.loads(text) if text.startswith(("{", "[")) else text
+            return Reply(e.code, e.headers, e.read().decode())
+
+    def request(self, path, body=None, headers=None):
+        """(status, parsed JSON or text) of a GET, with a body of a POST."""
+        reply = self.send("GET" if body is None else "POST", path, body, headers)
+        return reply.status, json.loads(reply.text) if reply.text.startswith(("{", "[")) else reply.text
 
     def get(self, path):
         return self.request(path)

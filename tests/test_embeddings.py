@@ -1,7 +1,6 @@
 """/v1/embeddings and /v1/rerank against mlx-lm's hidden states."""
 
 import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import mlx.core as mx
@@ -9,6 +8,7 @@ import numpy as np
 import openai
 import oracle
 import pytest
+from checkpoints import with_pooling
 from conftest import TINY
 from serving import Server
 
@@ -26,15 +26,6 @@ def expected(model, ids, pool=MODES["lasttoken"], dimensions=None):
     hidden = oracle.to_numpy(model.model(mx.array([ids]))[0])  # after the last norm
     vector = pool(hidden.astype(np.float64))[:dimensions]
     return vector / np.linalg.norm(vector)
-
-
-def with_pooling(folder, mode):
-    """The tiny model as sentence-transformers saves one."""
-    shutil.copytree(TINY, folder)
-    (folder / "1_Pooling").mkdir()
-    config = {f"pooling_mode_{m}": m == mode for m in (*MODES, "max_tokens")}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
-    return folder
 
 
 def ids_of(server, text):

@@ -48,6 +48,14 @@ struct FieldOf {
 template <class Params>
 using FieldTablesOf = std::vector<std::span<const FieldOf<Params>>>;
 
+template <class Params>
+std::vector<FieldRule> rules_of(const FieldTablesOf<Params>& tables) {
+  std::vector<FieldRule> rules;
+  for (const auto& table : tables)
+    for (const auto& field : table) rules.push_back(field.rule());
+  return rules;
+}
+
 // Whether `value` is of the field's type, in its range and supported.
 Status check_value(const FieldRule& rule, const OrderedJson& value);
 

@@ -74,6 +74,8 @@ Result<Embedding> make(EmbeddingParams& params, const ModelContext& model) {
 
 }  // namespace
 
+std::vector<FieldRule> embedding_fields() { return rules_of<EmbeddingParams>({kFields}); }
+
 ApiResult embeddings(const ApiCall& call) { return embed<EmbeddingParams>(call, {kFields}, make); }
 
 }  // namespace mlxforge

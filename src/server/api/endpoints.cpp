@@ -14,6 +14,7 @@ constexpr Endpoint kEndpoints[] = {
     {"GET", "/", chat_page, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/metrics", metrics, /*needs_model=*/false},
+    {"GET", "/openapi.json", openapi, /*needs_model=*/false},
     {"GET", "/v1/models", models},
     {"GET", "/v1/models/{model}", model},
     {"POST", "/v1/chat/completions", chat_completions},

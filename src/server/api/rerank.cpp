@@ -92,6 +92,8 @@ Result<Embedding> make(RerankParams& params, const ModelContext& model) {
 
 }  // namespace
 
+std::vector<FieldRule> rerank_fields() { return rules_of<RerankParams>({kFields}); }
+
 ApiResult rerank(const ApiCall& call) { return embed<RerankParams>(call, {kFields}, make); }
 
 }  // namespace mlxforge

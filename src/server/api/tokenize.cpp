@@ -19,24 +19,28 @@ struct TokenizeParams : ChatParams {
   bool return_token_strs = false;
 };
 
-constexpr FieldOf<TokenizeParams> kTokenizeFields[] = {
+constexpr FieldOf<TokenizeParams> kPromptFields[] = {
     {"model", string, set_string<&TokenizeParams::model>},
     {"prompt", string, set_string<&TokenizeParams::prompt>},
     {"add_special_tokens", boolean, set_boolean<&TokenizeParams::add_special_tokens>},
     {"return_token_strs", boolean, set_boolean<&TokenizeParams::return_token_strs>},
 };
 
+const FieldTablesOf<TokenizeParams> kTokenizeFields = {kChatFields<TokenizeParams>, kPromptFields};
+
 struct DetokenizeParams : RequestParams {
-  Ids tokens;
+  std::optional<Ids> tokens;
 };
 
-constexpr FieldOf<DetokenizeParams> kDetokenizeFields[] = {
+constexpr FieldOf<DetokenizeParams> kIdFields[] = {
     {"model", string, set_string<&DetokenizeParams::model>},
     {"tokens", array,
      [](OrderedJson& value, DetokenizeParams& params) {
-       return read_token_ids(value, "tokens", params.tokens);
+       return read_token_ids(value, "tokens", params.tokens.emplace());
      }},
 };
+
+const FieldTablesOf<DetokenizeParams> kDetokenizeFields = {kIdFields};
 
 Result<Ids> encode(TokenizeParams& params, const ApiCall& call) {
   const ModelContext& model = *call.server.model;
@@ -74,16 +78,17 @@ Result<OrderedJson> tokenized(TokenizeParams& params, const ApiCall& call) {
 
 Result<OrderedJson> detokenized(DetokenizeParams& params, const ApiCall& call) {
   const ModelContext& model = *call.server.model;
-  if (Status s = check_ids(params.tokens, model.tokenizer->vocab_size(), "tokens"); !s.ok())
+  if (!params.tokens) return Status::invalid("'tokens' is missing", "tokens");
+  if (Status s = check_ids(*params.tokens, model.tokenizer->vocab_size(), "tokens"); !s.ok())
     return s;
   Detokenizer detokenizer(*model.tokenizer, Detokenizer::Specials::shown);
   std::string text;
-  for (const int32_t id : params.tokens) text += detokenizer.push(id);
+  for (const int32_t id : *params.tokens) text += detokenizer.push(id);
   return OrderedJson{{"prompt", text + detokenizer.flush()}};
 }
 
 template <class Params>
-ApiResult answer(const ApiCall& call, FieldTablesOf<Params> tables,
+ApiResult answer(const ApiCall& call, const FieldTablesOf<Params>& tables,
                  Result<OrderedJson> (*make)(Params&, const ApiCall&)) {
   auto params = read_params<Params>(call, tables);
   if (!params.ok()) return error_reply(params.status());
@@ -94,12 +99,11 @@ ApiResult answer(const ApiCall& call, FieldTablesOf<Params> tables,
 
 }  // namespace
 
-ApiResult tokenize(const ApiCall& call) {
-  return answer<TokenizeParams>(call, {kChatFields<TokenizeParams>, kTokenizeFields}, tokenized);
-}
+std::vector<FieldRule> tokenize_fields() { return rules_of(kTokenizeFields); }
+std::vector<FieldRule> detokenize_fields() { return rules_of(kDetokenizeFields); }
 
-ApiResult detokenize(const ApiCall& call) {
-  return answer<DetokenizeParams>(call, {kDetokenizeFields}, detokenized);
-}
+ApiResult tokenize(const ApiCall& call) { return answer(call, kTokenizeFields, tokenized); }
+
+ApiResult detokenize(const ApiCall& call) { return answer(call, kDetokenizeFields, detokenized); }
 
 }  // namespace mlxforge
