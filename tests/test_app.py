@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 
 import numpy as np
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("MLXFORGE_BUILD", ROOT / "build"))
@@ -106,5 +107,8 @@ def test_bench_prints_one_object_per_batch():
     for row in rows:
         assert {"model", "device", "isa", "threads", "prompt", "gen", "prefill_tok_s", "decode_tok_s", "gb_s", "bw_share", "peak_share",
                 "rss_mb", "logits_hash"} <= row.keys()
+        layer = {"norm_linear", "rope_append", "paged_attention", "linear_residual", "norm_gated_linear"}
+        assert row["op_ms"].keys() == {"embed", "head", "rest"} | layer
+        assert sum(row["op_ms"].values()) == pytest.approx(1000 * row["batch"] / row["decode_tok_s"])
         assert row["decode_tok_s"] > 0 and row["prefill_tok_s"] > 0
     assert rows[0]["logits_hash"] == rows[1]["logits_hash"] != "0" * 16

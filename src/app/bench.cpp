@@ -2,6 +2,7 @@
 // a tokenizer or sampling by chance.
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -24,6 +25,7 @@ struct Measured {
   double prefill_tok_s = 0;
   double decode_tok_s = 0;
   double steps_s = 0;  // decode steps: each reads every weight once
+  std::vector<std::pair<std::string, double>> op_ms;  // of a decode step, on the CPU; "rest" last
   uint64_t logits_hash = 0;
 };
 
@@ -101,15 +103,33 @@ double prefill_rate(Engine& engine, int batch, int prompt) {
   return batch * prompt / seconds_since(start);
 }
 
+// Milliseconds a step spent in each op that ran, and outside them.
+std::vector<std::pair<std::string, double>> op_milliseconds(const OpTimes& times, double seconds,
+                                                            int steps) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  std::vector<std::pair<std::string, double>> result;
+  double rest = 1000 * seconds / steps;
+  for (size_t op = 0; op < times.size(); ++op) {
+    const double ms = Milliseconds(times[op]).count() / steps;
+    if (ms > 0) result.emplace_back(kOpNames[op], ms);
+    rest -= ms;
+  }
+  result.emplace_back("rest", rest);
+  return result;
+}
+
 // From the step after the last sequence's first token.
 void measure_decode(Engine& engine, const BenchOptions& options, int batch, Measured& result) {
   submit_all(engine, batch, options.depth + 1, options.gen + 1);
   step_until(engine, batch);
+  OpTimes& times = engine.exec().memory->times;
+  times = {};
   const TimePoint start = Clock::now();
   const Counts counts = step_until(engine, batch * (options.gen + 1));
   const double seconds = seconds_since(start);
   result.decode_tok_s = counts.tokens / seconds;
   result.steps_s = counts.steps / seconds;
+  if (engine.exec().on_cpu()) result.op_ms = op_milliseconds(times, seconds, counts.steps);
 }
 
 // FNV-1a over the last position's logits: a fast kernel that is wrong shows.
@@ -184,6 +204,8 @@ nlohmann::ordered_json report(const Session& session, const Options& options,
   json["gb_s"] = bytes_s / 1e9;
   json["bw_share"] = on_cpu ? bytes_s / machine.bandwidth : 0;
   json["peak_share"] = on_cpu ? m.prefill_tok_s * m.token_ops / machine.peak : 0;
+  json["op_ms"] = nlohmann::ordered_json::object();
+  for (const auto& [op, ms] : m.op_ms) json["op_ms"][op] = ms;
   json["rss_mb"] = resident_memory() / 1'000'000;
   json["logits_hash"] = hash;
   return json;
@@ -196,7 +218,12 @@ std::string table_line(const nlohmann::ordered_json& r) {
                 100 * r["peak_share"].get<double>(), r["decode_tok_s"].get<double>(),
                 r["gb_s"].get<double>(), 100 * r["bw_share"].get<double>(),
                 r["rss_mb"].get<long long>(), r["logits_hash"].get<std::string>().c_str());
-  return line;
+  std::string text = line;
+  for (const auto& [op, ms] : r["op_ms"].items()) {
+    std::snprintf(line, sizeof(line), "%27s %9.3f ms a decode step\n", op.c_str(), ms.get<double>());
+    text += line;
+  }
+  return text;
 }
 
 }  // namespace

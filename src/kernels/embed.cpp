@@ -26,6 +26,7 @@ mx::array embed_reference(const Exec& exec, const mx::array& tokens, const Packe
 }  // namespace
 
 mx::array embed(const Exec& exec, const mx::array& tokens, const PackedWeight& table, float scale) {
+  const OpTimer timer = exec.timer(Op::embed);
   return exec.on_cpu() ? run_embed(exec, tokens, table, scale)
                        : embed_reference(exec, tokens, table, scale);
 }

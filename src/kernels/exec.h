@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "kernels/cpu/linear.h"
 #include "kernels/mx.h"
+#include "kernels/op_times.h"
 #include "kernels/recycler.h"
 
 namespace mlxforge {
@@ -24,6 +25,7 @@ struct CpuMemory {
   cpu::Workspace linear;
   cpu::AlignedBuffer attention;
   Recycler arrays;  // outputs of ops
+  OpTimes times = {};
 };
 
 struct Exec {
@@ -38,6 +40,8 @@ struct Exec {
   // The dtype of arrays between ops and of norm weights and biases: CPU kernels compute in f32
   // whatever the checkpoint holds.
   mx::Dtype between() const { return on_cpu() ? mx::float32 : act; }
+  // Every op begins with it. On the reference path, which is lazy, it means nothing.
+  OpTimer timer(Op op) const { return {memory->times, op}; }
 };
 
 }  // namespace mlxforge

@@ -20,6 +20,7 @@ mx::array head_reference(const mx::array& x, const std::vector<int32_t>& rows, c
 mx::array head(const Exec& exec, const mx::array& x, const std::vector<int32_t>& rows,
                const Norm& norm, const Linear& linear, const HeadSpec& spec) {
   if (rows.empty()) return mx::zeros({0, linear.n_out()}, mx::float32);
+  const OpTimer timer = exec.timer(Op::head);
   if (!exec.on_cpu()) return head_reference(x, rows, norm, linear, spec);
   return run_linear(exec, x, norm, linear, {.softcap = spec.softcap, .rows = &rows});
 }

@@ -7,6 +7,7 @@ namespace mlxforge {
 
 mx::array linear_residual(const Exec& exec, const mx::array& y, const Linear& linear,
                           const mx::array& residual) {
+  const OpTimer timer = exec.timer(Op::linear_residual);
   if (!exec.on_cpu()) return residual + reference::linear(y, linear);
   return run_linear(exec, y, Norm{}, linear, {.residual = &residual});
 }

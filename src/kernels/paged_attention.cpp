@@ -70,6 +70,7 @@ mx::array attend(const mx::array& q, const KvPool& pool, const cpu::AttentionSeq
 mx::array paged_attention(const Exec& exec, const mx::array& q, const KvPool& pool,
                           const AttentionBatch& batch, const AttentionShape& shape,
                           const AttentionParams& params) {
+  const OpTimer timer = exec.timer(Op::paged_attention);
   if (exec.on_cpu()) return run_attention(exec, q, pool, batch, shape, params);
   std::vector<mx::array> outputs;
   for (const auto& seq : batch.seqs) outputs.push_back(attend(q, pool, seq, shape, params));

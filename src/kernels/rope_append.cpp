@@ -64,6 +64,7 @@ mx::array rope_append_reference(const mx::array& qkv, const AttentionShape& s, c
 mx::array rope_append(const Exec& exec, const mx::array& qkv, const AttentionShape& shape,
                       const Rope& rope, const mx::array& positions, KvPool& pool,
                       const std::vector<int32_t>& slots) {
+  const OpTimer timer = exec.timer(Op::rope_append);
   return exec.on_cpu() ? run_rope_append(exec, qkv, shape, rope, positions, pool, slots)
                        : rope_append_reference(qkv, shape, rope, positions, pool, slots);
 }
