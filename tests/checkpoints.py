@@ -19,6 +19,11 @@ def edit_json(file, changes):
 def variation(folder, config=(), tensors=(), base=F32):
     """A copy of `base` in `folder` with other config keys, and other, new or (None) missing tensors."""
     shutil.copytree(base, folder, dirs_exist_ok=True)
+    return change(folder, config, tensors)
+
+
+def change(folder, config=(), tensors=()):
+    """The same of the folder itself."""
     edit_json(folder / "config.json", dict(config))
     if tensors:
         weights = load_file(folder / "model.safetensors") | dict(tensors)

@@ -230,6 +230,15 @@ def test_context_limits():
                 status, reply = server.complete("q" * n, stream=streamed)
                 assert status == 400 and reply["error"]["code"] == "context_length_exceeded"
                 assert str(n) in reply["error"]["message"] and "256" in reply["error"]["message"]
+                assert reply["error"]["param"] == "prompt"
+        # Refused unread, and refused by the engine: the field is the client's.
+        for text in ("q" * 5000, "q" * 250):
+            for path, field, body in (
+                ("/v1/chat/completions", "messages", {"messages": [{"role": "user", "content": text}]}),
+                ("/v1/responses", "input", {"input": text}),
+            ):
+                status, reply = server.request(path, body)
+                assert status == 400 and reply["error"]["param"] == field, reply
         server.check_alive()
 
 

@@ -1,12 +1,13 @@
 """/tokenize, /detokenize and the fields that shape a conversation's prompt, against transformers."""
 
 import pytest
-from conftest import TINY
+from conftest import ROOT, TINY
 from serving import Server
 from transformers import AutoTokenizer
 
 TEXTS = ["", "hello", "  two  spaces\n", "naïve 😀 日本語", "<s> and </s> are text here"]
 CHAT = [{"role": "user", "content": "Name a river."}, {"role": "assistant", "content": "The longest is"}]
+TOOLS = [{"type": "function", "function": {"name": "now", "description": "The time.", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}}]
 TEMPLATE = "{% for m in messages %}({{ m.role }}) {{ m.content }}{% endfor %}{% if add_generation_prompt %}(go {{ mood }}){% endif %}"
 
 
@@ -55,6 +56,19 @@ def test_conversations(tiny_server, oracle, fields):
     assert reply["usage"]["prompt_tokens"] == len(expected)
 
 
+def test_tools(oracle):
+    template = ROOT / "reference" / "text_templates" / "hermes.jinja"
+    expected = oracle.apply_chat_template(CHAT[:1], chat_template=template.read_text(), tools=TOOLS, tokenize=True, return_dict=False, add_generation_prompt=True)
+    with Server(TINY, "--max-ctx", "512", "--chat-template", str(template)) as server:
+        assert tokenize(server, messages=CHAT[:1], tools=TOOLS)["tokens"] == expected
+
+
+def test_tools_where_the_template_reads_none(tiny_server):
+    fields = {"messages": CHAT[:1], "tools": TOOLS}
+    reply = tiny_server.request("/v1/chat/completions", fields | {"max_tokens": 1})[1]
+    assert tokenize(tiny_server, **fields)["count"] == reply["usage"]["prompt_tokens"] > tokenize(tiny_server, messages=CHAT[:1])["count"]
+
+
 def test_a_request_brings_its_template(oracle):
     fields = {"chat_template": TEMPLATE, "chat_template_kwargs": {"mood": "gently"}}
     expected = oracle.apply_chat_template(CHAT, chat_template=TEMPLATE, mood="gently", tokenize=True, return_dict=False, add_generation_prompt=True)
@@ -87,6 +101,8 @@ def test_without_the_flag_it_may_not(tiny_server):
         ("/tokenize", {"prompt": "a", "model": "nope"}, "model"),
         ("/tokenize", {"messages": CHAT, "chat_template_kwargs": {"messages": []}}, "chat_template_kwargs"),
         ("/tokenize", {"messages": CHAT, "add_generation_prompt": True, "continue_final_message": True}, "continue_final_message"),
+        ("/tokenize", {"messages": CHAT, "tools": [5]}, "tools"),
+        ("/tokenize", {"prompt": "a", "tools": TOOLS}, "tools"),
         ("/detokenize", {"tokens": "a"}, "tokens"),
         ("/detokenize", {"tokens": [1.5]}, "tokens"),
         ("/detokenize", {"tokens": [-1]}, "tokens"),

@@ -9,6 +9,7 @@
 #include "base/option_values.h"
 #include "server/server.h"
 #include "text/grammar.h"
+#include "text/reasoning_tokens.h"
 #include "text/tool_format.h"
 #include "text/tool_prompt.h"
 
@@ -57,11 +58,21 @@ ServerOptions server_options(const Options& options) {
   return result;
 }
 
+std::string template_text(const Session& session) {
+  if (!session.chat_template) return {};
+  const auto texts = session.chat_template->texts();
+  return std::accumulate(texts.begin(), texts.end(), std::string());
+}
+
 const ToolFormat& choose_tool_format(const Session& session, ToolParserChoice choice) {
   if (choice != ToolParserChoice::automatic) return *tool_format(show_value(choice));
-  if (!session.chat_template) return tool_format_of("");
-  const auto texts = session.chat_template->texts();
-  return tool_format_of(std::accumulate(texts.begin(), texts.end(), std::string()));
+  return tool_format_of(template_text(session));
+}
+
+bool reasons(const Session& session, ReasoningChoice choice) {
+  if (choice != ReasoningChoice::automatic) return choice == ReasoningChoice::on;
+  return session.tokenizer->token_to_id(kThinkEnd) ||
+         template_text(session).find(kThinkEnd) != std::string::npos;
 }
 
 std::shared_ptr<const ModelContext> model_context(const Session& session, const Options& options) {
@@ -73,6 +84,8 @@ std::shared_ptr<const ModelContext> model_context(const Session& session, const 
   model->chat_template = session.chat_template;
   model->tool_format = &choose_tool_format(session, options.serve.tool_parser);
   model->template_reads_tools = session.chat_template && reads_tools(*session.chat_template);
+  if (reasons(session, options.serve.reasoning))
+    model->reasoning = std::make_shared<const ReasoningTokens>(session.tokenizer);
   model->grammars = std::make_shared<const GrammarCompiler>(session.tokenizer, session.stop_ids);
   model->allow_request_template = options.serve.allow_request_template;
   model->max_ctx = session.max_ctx;

@@ -45,8 +45,10 @@ inline constexpr std::string_view kNames<Against>[] = {"none", "float"};
 template <>
 inline constexpr std::string_view kNames<KernelChoice>[] = {"auto", "reference"};
 template <>
-inline constexpr std::string_view kNames<ToolParserChoice>[] = {"auto", "hermes", "mistral",
-                                                                "llama3", "json"};
+inline constexpr std::string_view kNames<ReasoningChoice>[] = {"auto", "on", "off"};
+template <>
+inline constexpr std::string_view kNames<ToolParserChoice>[] = {"auto",    "hermes", "mistral-args",
+                                                                "mistral", "llama3", "json"};
 template <>
 inline constexpr std::string_view kNames<LogFormat>[] = {"pretty", "json"};
 template <>

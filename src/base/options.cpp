@@ -61,8 +61,12 @@ constexpr OptionField kFields[] = {
     field<&O::chat_template>(
         {"chat-template", "FILE", "", "A Jinja chat template to use instead of the model's."}),
     field<&O::serve, &ServeOptions::tool_parser>(
-        {"tool-parser", "auto|hermes|mistral|llama3|json", "serve",
+        {"tool-parser", "auto|hermes|mistral-args|mistral|llama3|json", "serve",
          "How the model writes tool calls; auto goes by its chat template."}),
+    field<&O::serve, &ServeOptions::reasoning>(
+        {"reasoning", "auto|on|off", "serve",
+         "Whether answers may begin with reasoning between <think> and </think>; auto goes by the "
+         "chat template and the tokenizer."}),
     field<&O::log_level>(
         {"log-level", "debug|info|warn|error", "", "The least level that is logged."}),
     field<&O::log_format>(

@@ -34,8 +34,11 @@ enum class Activations {
 // under Activations::float32.
 enum class KvDtype { automatic, f32, f16, bf16 };
 enum class KernelChoice { automatic, reference };
+// Whether answers may begin with reasoning between <think> and </think>. automatic: if the chat
+// template or the tokenizer knows these.
+enum class ReasoningChoice { automatic, on, off };
 // How the model writes tool calls. automatic: as its chat template does.
-enum class ToolParserChoice { automatic, hermes, mistral, llama3, json };
+enum class ToolParserChoice { automatic, hermes, mistral_args, mistral, llama3, json };
 
 // How the engine computes and what it may use.
 struct EngineOptions {
@@ -84,6 +87,7 @@ struct ServeOptions {
   std::string tls_cert, tls_key;  // files
   AccessOptions access;
   ToolParserChoice tool_parser = ToolParserChoice::automatic;
+  ReasoningChoice reasoning = ReasoningChoice::automatic;
   RateOptions rates;
   HttpOptions http;
   bool strict = false;

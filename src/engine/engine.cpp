@@ -83,7 +83,7 @@ void Engine::submit(RequestId id, Request request, TimePoint submitted) {
   seq->tokens = request.prompt;
   seq->request = std::move(request);
   seq->submitted = submitted;
-  if (seq->request.grammar) seq->constraint = seq->request.grammar->start();
+  seq->guide = AnswerGuide(seq->request.grammar, seq->request.reasoning);
   scheduler_.add(std::move(seq));
 }
 
@@ -178,7 +178,7 @@ void Engine::start_other_choices(Sequence& first) {
     seq->tokens = first.request.prompt;
     seq->turn = first.turn;
     seq->submitted = first.submitted;
-    if (seq->request.grammar) seq->constraint = seq->request.grammar->start();
+    seq->guide = AnswerGuide(seq->request.grammar, seq->request.reasoning);
     others.push_back(std::move(seq));
   }
   scheduler_.add_choices(std::move(others));
@@ -190,8 +190,8 @@ void Engine::accept(Sequence& seq, SampledToken token, StepEvent& event) {
   if (is_stop(seq, token.id)) return finish(seq, FinishReason::stop, event);
   event.tokens = {token.id};
   seq.tokens.push_back(token.id);
-  if (seq.constraint) seq.constraint->accept(token.id);
-  if (seq.grammar_ended()) return finish(seq, FinishReason::stop, event);
+  seq.guide.accept(token.id);
+  if (seq.guide.ended()) return finish(seq, FinishReason::stop, event);
   const int limit = std::min(options_.max_ctx, blocks_.capacity());
   const bool full = seq.n_generated() >= seq.request.max_tokens || seq.n_tokens() >= limit;
   if (full) finish(seq, FinishReason::length, event);
@@ -204,7 +204,7 @@ bool Engine::is_stop(const Sequence& seq, int32_t token) const {
 
 void Engine::finish(Sequence& seq, FinishReason reason, StepEvent& event) {
   event.finish = reason;
-  event.timings = timings_of(seq, reason == FinishReason::stop && !seq.grammar_ended());
+  event.timings = timings_of(seq, reason == FinishReason::stop && !seq.guide.ended());
   scheduler_.remove(seq.id, seq.choice());  // frees seq
   event.last = !scheduler_.has(event.id);
 }

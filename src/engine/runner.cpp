@@ -23,21 +23,15 @@ void add_sequence(AttentionBatch& group, const std::vector<BlockId>& table, cons
       {.q_start = q_start, .q_len = n, .kv_len = seq.n_computed + n, .blocks = table.data()});
 }
 
-// What the grammar allows; empty where there is none. Waits for the mask.
-Result<std::span<const uint32_t>> allowed_ids(const Sequence& seq) {
-  if (!seq.constraint) return std::span<const uint32_t>();
-  const auto& mask = seq.constraint->mask();
-  if (!mask.ok()) return mask.status();
-  return std::span<const uint32_t>(mask.value());
-}
-
-// Stop ids may not come before min_tokens. Where the model's are ordinary tokens, no grammar has
-// them.
+// Stop ids may not come before min_tokens, nor before an answer that has a form. Where the model's
+// are ordinary tokens, no grammar has them.
 std::vector<int32_t> banned_ids(const Sequence& seq, const std::vector<int32_t>& model_stop_ids) {
-  const bool early = seq.n_generated() < seq.request.min_tokens;
-  std::vector<int32_t> ids;
-  if (early) ids = seq.request.stop_ids;
-  if (seq.request.ignore_eos ? seq.constraint != nullptr : early)
+  const AnswerGuide& guide = seq.guide;
+  if (guide.forced()) return {};
+  const bool early = seq.n_generated() < seq.request.min_tokens || guide.answer_due();
+  std::vector<int32_t> ids(guide.banned().begin(), guide.banned().end());
+  if (early) ids.insert(ids.end(), seq.request.stop_ids.begin(), seq.request.stop_ids.end());
+  if (seq.request.ignore_eos ? guide.has_grammar() : early)
     ids.insert(ids.end(), model_stop_ids.begin(), model_stop_ids.end());
   return ids;
 }
@@ -108,7 +102,7 @@ std::vector<RowResult> Runner::sample(DecoderOutputs& outputs, const Batch& batc
   std::vector<ScoreRow> scored;
   Rows logits(outputs.logits), hidden(outputs.hidden);
   for (size_t i = 0; i < batch.size(); ++i) {
-    const Sequence& seq = *batch[i].seq;
+    Sequence& seq = *batch[i].seq;
     for (int k = 0; k < batch[i].pooled().n; ++k) {
       const auto state = hidden.next();
       results[i].hidden.insert(results[i].hidden.end(), state.begin(), state.end());
@@ -121,7 +115,7 @@ std::vector<RowResult> Runner::sample(DecoderOutputs& outputs, const Batch& batc
                         .result = &results[i].prompt_logprobs[k]});
     if (!batch[i].samples()) continue;
     const auto row = logits.next();
-    const auto allowed = allowed_ids(seq);
+    const auto allowed = seq.guide.allowed();
     if (!allowed.ok()) {
       results[i].token.error = allowed.status();
       continue;

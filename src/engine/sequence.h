@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "cache/block_manager.h"
 #include "engine/service.h"
-#include "text/grammar.h"
+#include "text/answer_guide.h"
 
 namespace mlxforge {
 
@@ -21,12 +21,11 @@ struct Sequence {
   std::vector<double> pooled_sum;  // of the hidden states that pooling has taken in
   int n_pooled = 0;
   BlockTables blocks;
-  std::unique_ptr<Constraint> constraint;  // of request.grammar; null: any token may come
+  AnswerGuide guide;  // of the request's grammar and reasoning
   uint64_t turn = 0;  // its place among those of its priority, see Scheduler::add
 
   TimePoint submitted, admitted, first_token;
 
-  bool grammar_ended() const { return constraint && constraint->ended(); }
   int n_tokens() const { return static_cast<int>(tokens.size()); }
   uint32_t choice() const { return request.sampling.choice; }
   int n_prompt() const { return static_cast<int>(request.prompt.size()); }

@@ -16,10 +16,9 @@
 #include "base/status.h"
 #include "sampling/logprobs.h"
 #include "sampling/params.h"
+#include "text/answer_guide.h"
 
 namespace mlxforge {
-
-class Grammar;
 
 using RequestId = uint64_t;
 
@@ -38,7 +37,8 @@ struct Request {
   // What the answer follows; null: nothing. It ends where nothing can follow, whatever min_tokens
   // and ignore_eos say; where it may end or go on, they hold.
   std::shared_ptr<const Grammar> grammar;
-  uint32_t client = 0;  // requests of different clients wait for their turn fairly
+  ReasoningRules reasoning;  // what may come before the answer that it describes
+  uint32_t client = 0;       // requests of different clients wait for their turn fairly
   // Answers to the same prompt, which is computed once. Choice i draws its own random numbers, and
   // is what the same request gives alone with sampling.choice = i.
   int n = 1;

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "engine/service.h"
+#include "text/reasoning.h"
 #include "text/tool_parser.h"
 
 namespace mlxforge {
@@ -29,13 +30,23 @@ struct ScoredToken {
   size_t text_offset = 0;  // characters of the text before it
 };
 
+// What a text is made of beside the plain answer.
+struct TextParts {
+  const ToolFormat* tools = nullptr;        // calls in this format
+  std::optional<ReasoningStage> reasoning;  // where in it the text begins
+  bool exact = false;                       // the answer has a form: every byte of it is shown
+};
+
 // Part of an answer, or all of it.
 struct Piece {
+  std::string reasoning;
   std::string text;
   std::vector<ToolDelta> calls;
   std::vector<ScoredToken> tokens;  // where log-probabilities are wanted
 
-  bool empty() const { return text.empty() && calls.empty() && tokens.empty(); }
+  bool empty() const {
+    return reasoning.empty() && text.empty() && calls.empty() && tokens.empty();
+  }
   void append(Piece next);
   std::vector<ToolDelta> whole_calls() const;  // the deltas of each call joined
 };
@@ -57,6 +68,7 @@ struct Usage {
   int prompt_tokens = 0;
   int completion_tokens = 0;  // shown: neither the stop token nor what came after a stop string
   int cached_tokens = 0;      // of the prompt
+  int reasoning_tokens = 0;   // of the completion, with the tags
 };
 
 struct Totals {

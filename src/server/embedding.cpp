@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/error.h"
+#include "server/prompts.h"
 
 namespace mlxforge {
 namespace {
@@ -57,7 +58,7 @@ void Embedding::push(size_t request, const StepEvent& event) {
 
 void Embedding::fail(Status why) {
   error_ = std::move(why);
-  if (error_.param == "prompt") error_.param = param_;
+  error_ = told_of(param_, std::move(error_));
 }
 
 HttpReply Embedding::reply() {

@@ -11,6 +11,7 @@
 #include "server/error.h"
 #include "server/http/request_id.h"
 #include "server/metrics/request_meter.h"
+#include "server/prompts.h"
 
 namespace mlxforge {
 namespace asio = boost::asio;
@@ -92,7 +93,9 @@ asio::awaitable<void> generate(const ExchangeContext& context, const Caller& cal
   for (Request& request : generation.requests) request.client = caller.number;
   auto ticket = context.hub.submit(*generation.engine, std::move(generation.requests),
                                    co_await asio::this_coro::executor);
-  if (!ticket.ok()) co_return co_await send_reply(error_reply(ticket.status()), out, log);
+  if (!ticket.ok())
+    co_return co_await send_reply(error_reply(told_of(generation.input, ticket.status())), out,
+                                  log);
   log.generation(&generation);
   meter.accepted();
   const Spending spending{context.limits, caller.key, generation};

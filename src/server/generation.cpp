@@ -26,7 +26,7 @@ Generation::Generation(std::shared_ptr<const ModelContext> model, GenerationPlan
       model_(std::move(model)),
       plan_(std::move(plan)),
       format_(std::move(format)) {
-  const TokenStream stream(model_, plan_.stops, plan_.tools);
+  const TokenStream stream(model_, plan_.stops, plan_.parts);
   for (const Request& request : requests) {
     Prompt prompt{.scores = request.prompt_logprobs >= 0,
                   .choices = std::vector<Choice>(request.n, Choice(stream))};
@@ -110,9 +110,13 @@ void Generation::finish_choice(Choice& choice, const StepEvent& event) {
 
 Usage Generation::usage() const {
   Usage usage = totals_.usage;
-  usage.completion_tokens = 0;
-  for (const Prompt& prompt : prompts_)
-    for (const Choice& choice : prompt.choices) usage.completion_tokens += choice.stream.tokens();
+  usage.completion_tokens = usage.reasoning_tokens = 0;
+  for (const Prompt& prompt : prompts_) {
+    for (const Choice& choice : prompt.choices) {
+      usage.completion_tokens += choice.stream.tokens();
+      usage.reasoning_tokens += choice.stream.reasoning_tokens();
+    }
+  }
   return usage;
 }
 

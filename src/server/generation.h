@@ -18,7 +18,7 @@ namespace mlxforge {
 struct GenerationPlan {
   std::vector<Request> requests;  // one for each prompt, all for as many choices
   std::vector<std::string> stops;
-  const ToolFormat* tools = nullptr;  // of the calls that the answers may have
+  TextParts parts;    // of each answer
   int n = 1;          // choices shown of each prompt: if fewer than are made, the likeliest ones
   bool echo = false;  // the prompt is the beginning of the text
   bool prompt_logprobs = false;  // those of the prompt are shown beside the text
@@ -32,7 +32,8 @@ class Generation {
 
   std::vector<Request> requests;  // for the engine; the driver moves them out
   EngineService* engine = nullptr;
-  HttpHeaders headers;  // for the reply, streamed or whole
+  HttpHeaders headers;           // for the reply, streamed or whole
+  const char* input = "prompt";  // the field that the prompts were made from
 
   bool streaming() const { return plan_.streaming; }
   // An event of requests[request]. SSE bytes now due; empty when there are none or the answer is

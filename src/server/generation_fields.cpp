@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "server/reasoning_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 
@@ -197,6 +198,7 @@ Result<Request> common_request(Params& params, const ModelContext& model) {
                  .ignore_eos = params.ignore_eos,
                  .priority = params.priority,
                  .grammar = std::move(*grammar),
+                 .reasoning = reasoning_rules(params, model),
                  .n = n,
                  .logprobs = params.logprobs.value_or(ranked ? 0 : -1),
                  .prompt_logprobs = params.prompt_logprobs.value_or(
@@ -212,7 +214,9 @@ Result<GenerationPlan> plan_generation(Params& params, const Prompts& prompts,
   const Result<Request> common = common_request(params, model);
   if (!common.ok()) return common.status();
   GenerationPlan plan{.stops = std::move(params.stop),
-                      .tools = params.tools.format,
+                      .parts = {.tools = params.tools.format,
+                                .reasoning = params.reasoning.stage,
+                                .exact = params.reasoning.exact},
                       .n = params.n,
                       .echo = params.echo,
                       .prompt_logprobs = params.prompt_logprobs.has_value(),

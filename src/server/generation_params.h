@@ -8,6 +8,7 @@
 #include "engine/service.h"
 #include "server/chat_params.h"
 #include "text/grammar.h"
+#include "text/reasoning.h"
 #include "text/tool_format.h"
 
 namespace mlxforge {
@@ -20,6 +21,16 @@ struct ToolParams {
   std::string named;
   bool several = true;                 // more than one call
   const ToolFormat* format = nullptr;  // of the answer's calls; null: it has none
+};
+
+// How the model may reason before it answers: reasoning_fields.h.
+struct ReasoningParams {
+  std::optional<int> budget;               // tokens
+  std::string effort;                      // as OpenAI names it; empty: none given
+  const char* field = "reasoning_budget";  // where these came from
+  // Where the answer begins; none: reasoning is not told from it.
+  std::optional<ReasoningStage> stage;
+  bool exact = false;  // the answer behind it has a form
 };
 
 // What /v1/responses alone has: api/responses.cpp.
@@ -62,6 +73,7 @@ struct GenerationParams : ChatParams {
   std::optional<int> top_logprobs;
 
   ToolParams tools;
+  ReasoningParams reasoning;
   OrderedJson system;         // of /v1/messages, which checks it
   ResponseParams response;    // of /v1/responses
   GrammarSource grammar;      // structured_output.h; empty text: none

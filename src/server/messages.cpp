@@ -52,6 +52,12 @@ Status normalise_content(OrderedJson& message, size_t i) {
   return {};
 }
 
+Status check_reasoning(OrderedJson& message, size_t i) {
+  const auto reasoning = message.find("reasoning_content");
+  if (reasoning == message.end() || reasoning->is_string() || reasoning->is_null()) return {};
+  return bad(i, ".reasoning_content must be a string");
+}
+
 // Templates print the arguments as JSON; a string would be printed quoted.
 void open_arguments(OrderedJson& arguments) {
   if (!arguments.is_string()) return;
@@ -101,7 +107,8 @@ Status normalise_messages(OrderedJson& messages) {
     return Status::invalid("'messages' must be a non-empty list of messages", "messages");
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].is_object()) return bad(i, " must be an object with a role and a content");
-    for (const auto step : {normalise_role, normalise_content, normalise_tool_calls})
+    for (const auto step :
+         {normalise_role, normalise_content, check_reasoning, normalise_tool_calls})
       if (Status status = step(messages[i], i); !status.ok()) return status;
   }
   return {};

@@ -13,6 +13,7 @@ namespace mlxforge {
 
 class ChatTemplate;
 class GrammarCompiler;
+class ReasoningTokens;
 class Tokenizer;
 struct ToolFormat;
 
@@ -41,6 +42,7 @@ struct ModelContext {
   std::shared_ptr<const ChatTemplate> chat_template;  // null: the model has none, chat is refused
   const ToolFormat* tool_format = nullptr;            // how it writes tool calls
   bool template_reads_tools = true;                   // else they are written into its messages
+  std::shared_ptr<const ReasoningTokens> reasoning;   // null: it does not reason before it answers
   std::shared_ptr<const GrammarCompiler> grammars;
   int max_ctx = 0;     // tokens, prompt and answer together
   int vocab_size = 0;  // ids below it may be sent

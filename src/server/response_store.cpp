@@ -31,4 +31,9 @@ void ResponseStore::drop(Entries::iterator entry) {
   entries_.erase(entry);
 }
 
+Status not_kept(std::string_view id) {
+  return {Code::not_found,
+          str("the response '", id.substr(0, 100), "' is not kept here (any more)"), "id"};
+}
+
 }  // namespace mlxforge

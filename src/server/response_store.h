@@ -10,13 +10,16 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/status.h"
+
 namespace mlxforge {
 
 struct StoredResponse {
   std::string body;          // JSON of the response
+  std::string input;         // JSON array of the items that it answers
   std::string conversation;  // JSON array of messages: all that was said, this answer included
 
-  size_t bytes() const { return body.size() + conversation.size(); }
+  size_t bytes() const { return body.size() + input.size() + conversation.size(); }
 };
 
 class ResponseStore {
@@ -44,5 +47,8 @@ class ResponseStore {
   std::unordered_map<std::string_view, Entries::iterator> by_id_;  // keys are those of the entries
   size_t bytes_ = 0;
 };
+
+// The failure of a request for a response that is not there.
+Status not_kept(std::string_view id);
 
 }  // namespace mlxforge

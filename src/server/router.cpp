@@ -1,5 +1,6 @@
 #include "server/router.h"
 
+#include <algorithm>
 #include <cctype>
 #include <optional>
 
@@ -27,23 +28,30 @@ std::string percent_decoded(std::string_view text) {
 std::optional<std::string> match(std::string_view pattern, std::string_view path) {
   const size_t brace = pattern.find('{');
   if (brace == pattern.npos) return path == pattern ? std::optional<std::string>("") : std::nullopt;
-  if (path.size() <= brace || !path.starts_with(pattern.substr(0, brace))) return std::nullopt;
-  const std::string_view segment = path.substr(brace);
-  if (segment.find('/') != segment.npos) return std::nullopt;
-  return percent_decoded(segment);
+  const std::string_view before = pattern.substr(0, brace);
+  const std::string_view behind = pattern.substr(pattern.find('}') + 1);
+  if (path.size() <= before.size() + behind.size() || !path.starts_with(before) ||
+      !path.ends_with(behind))
+    return std::nullopt;
+  path.remove_prefix(before.size());
+  path.remove_suffix(behind.size());
+  if (path.find('/') != path.npos) return std::nullopt;
+  return percent_decoded(path);
 }
 
 }  // namespace
 
 std::variant<Route, HttpReply> route(std::span<const Endpoint> endpoints, std::string_view method,
                                      std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
+  const size_t question = std::min(target.find('?'), target.size());
+  const std::string_view path = target.substr(0, question);
+  const std::string_view query = target.substr(std::min(question + 1, target.size()));
   if (method == "HEAD") method = "GET";
   std::string allowed;
   for (const Endpoint& endpoint : endpoints) {
     auto argument = match(endpoint.path, path);
     if (!argument) continue;
-    if (endpoint.method == method) return Route{&endpoint, std::move(*argument)};
+    if (endpoint.method == method) return Route{&endpoint, std::move(*argument), query};
     if (!allowed.empty()) allowed += ", ";
     allowed += endpoint.method;
   }

@@ -1,6 +1,6 @@
 // Method and path -> endpoint. Paths match byte for byte: nothing is decoded, collapsed or trimmed,
 // so `//`, `..`, `%2f` and a trailing slash never reach a handler by another name. A query string
-// is cut off. HEAD goes where GET goes. An endpoint's last segment in braces, as in
+// is cut off. HEAD goes where GET goes. An endpoint's segment in braces, as in
 // "/v1/models/{model}", stands for any one segment, which its handler gets percent-decoded.
 #pragma once
 
@@ -16,7 +16,8 @@ namespace mlxforge {
 
 struct Route {
   const Endpoint* endpoint;
-  std::string argument;  // what stands in the place of the braces
+  std::string argument;    // what stands in the place of the braces
+  std::string_view query;  // part of the target
 };
 
 // The endpoint, or the 404 or 405 reply.

@@ -69,7 +69,14 @@ TEST(Router, AnArgumentIsOneSegmentPercentDecoded) {
     ASSERT_TRUE(std::holds_alternative<Route>(found)) << segment;
     EXPECT_EQ(std::get<Route>(found).argument, argument);
   }
-  for (const char* target : {"/v1/responses/", "/v1/models/?a", "/v1/models/a/", "/v1/models/a/b"})
+  const auto items = route(endpoints(), "GET", "/v1/responses/a%20b/input_items?limit=5&order=asc");
+  ASSERT_TRUE(std::holds_alternative<Route>(items));
+  EXPECT_EQ(std::get<Route>(items).endpoint->path, "/v1/responses/{id}/input_items");
+  EXPECT_EQ(std::get<Route>(items).argument, "a b");
+  EXPECT_EQ(std::get<Route>(items).query, "limit=5&order=asc");
+  for (const char* target : {"/v1/responses//input_items", "/v1/responses/a/b/input_items",
+                             "/v1/responses/a/input_items/", "/v1/responses/", "/v1/models/?a",
+                             "/v1/models/a/", "/v1/models/a/b"})
     EXPECT_EQ(status_of("GET", target), 404) << target;
 }
 

@@ -14,6 +14,7 @@ void append_all(std::vector<T>& to, std::vector<T> more) {
 }  // namespace
 
 void Piece::append(Piece next) {
+  reasoning += next.reasoning;
   text += next.text;
   append_all(calls, std::move(next.calls));
   append_all(tokens, std::move(next.tokens));
@@ -29,12 +30,23 @@ std::vector<ToolDelta> Piece::whole_calls() const {
 }
 
 TokenStream::TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops,
-                         const ToolFormat* tools)
+                         const TextParts& parts)
     : model_(std::move(model)), detokenizer_(*model_->tokenizer), stops_(std::move(stops)) {
-  if (!tools) return;
-  tools_.emplace(*tools);
-  const auto lead = model_->tokenizer->token_to_id(tools->lead);
-  if (lead && model_->tokenizer->is_special(*lead)) lead_id_ = *lead;
+  if (parts.reasoning) {
+    reasoning_.emplace(*parts.reasoning, /*trims=*/!parts.exact);
+    show_as_text(kThinkBegin);
+    show_as_text(kThinkEnd);
+  }
+  if (parts.tools) {
+    tools_.emplace(*parts.tools);
+    for (const auto text : {parts.tools->lead, parts.tools->middle, parts.tools->between})
+      show_as_text(text);
+  }
+}
+
+void TokenStream::show_as_text(std::string_view token) {
+  const auto id = model_->tokenizer->token_to_id(token);
+  if (id && model_->tokenizer->is_special(*id)) shown_ids_.push_back(*id);
 }
 
 ShownToken TokenStream::shown(int32_t id) const {
@@ -56,8 +68,9 @@ ScoredToken TokenStream::scored(const TokenLogprobs& token) const {
 }
 
 std::string TokenStream::decode(int32_t id) {
-  std::string text = id == lead_id_ ? detokenizer_.flush() + model_->tokenizer->id_to_token(id)
-                                    : detokenizer_.push(id);
+  const bool by_name = std::ranges::find(shown_ids_, id) != shown_ids_.end();
+  std::string text =
+      by_name ? detokenizer_.flush() + model_->tokenizer->id_to_token(id) : detokenizer_.push(id);
   characters_ += std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; });
   return text;
 }
@@ -77,23 +90,44 @@ Piece TokenStream::push(std::span<const int32_t> tokens, std::span<const TokenLo
   Piece piece;
   for (size_t i = 0; i < tokens.size() && !matched(); ++i) {
     if (!scores.empty()) piece.tokens.push_back(scored(scores[i]));
-    piece.text += stops_.push(decode(tokens[i]));
     ++tokens_;
+    add_text(decode(tokens[i]), piece);
   }
-  if (last && !matched()) {
-    piece.text += stops_.push(detokenizer_.flush());
-    piece.text += stops_.flush();
-  }
-  find_calls(piece, last);
+  if (last) flush(piece);
   return piece;
 }
 
-void TokenStream::find_calls(Piece& piece, bool last) {
-  if (!tools_) return;
-  ParsedText parsed = tools_->push(piece.text);
-  piece.text = std::move(parsed.content);
-  piece.calls = std::move(parsed.calls);
-  if (last) piece.text += tools_->flush().content;
+void TokenStream::add_text(std::string_view text, Piece& piece) {
+  if (!reasoning_) return add_answer(stops_.push(text), piece);
+  const auto inside = [&] { return reasoning_->stage() == ReasoningStage::inside; };
+  const bool was_inside = inside();
+  const ReasonedText parts = reasoning_->push(text);
+  piece.reasoning += parts.reasoning;
+  add_answer(stops_.push(parts.answer), piece);
+  if (was_inside || inside()) reasoning_tokens_ = tokens_;
+  if (was_inside && !inside()) detokenizer_.begin_text();
+}
+
+void TokenStream::add_answer(std::string_view text, Piece& piece) {
+  if (!tools_) {
+    piece.text += text;
+    return;
+  }
+  ParsedText parsed = tools_->push(text);
+  piece.text += parsed.content;
+  append_all(piece.calls, std::move(parsed.calls));
+}
+
+// What was held back, in the order in which it came.
+void TokenStream::flush(Piece& piece) {
+  add_text(detokenizer_.flush(), piece);
+  if (reasoning_) {
+    const ReasonedText rest = reasoning_->flush();
+    piece.reasoning += rest.reasoning;
+    add_answer(stops_.push(rest.answer), piece);
+  }
+  add_answer(stops_.flush(), piece);
+  if (tools_) piece.text += tools_->flush().content;
 }
 
 }  // namespace mlxforge

@@ -1,6 +1,6 @@
-// A choice's tokens to the text that its client sees: whole characters, nothing of a stop string,
-// nothing after one; and each token with its log-probability, at once, though its text be held
-// back. One thread at a time.
+// A choice's tokens to the text that its client sees: whole characters; reasoning, calls and the
+// rest told apart; of what is no reasoning nothing of a stop string and nothing after one. And each
+// token with its log-probability, at once, though its text be held back. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -12,6 +12,7 @@
 #include "server/answer_format.h"
 #include "server/model_context.h"
 #include "text/detokenizer.h"
+#include "text/reasoning.h"
 #include "text/stop_strings.h"
 #include "text/tool_parser.h"
 
@@ -19,9 +20,8 @@ namespace mlxforge {
 
 class TokenStream {
  public:
-  // `tools`: the format of the calls to find in the text; null: it is text throughout.
   TokenStream(std::shared_ptr<const ModelContext> model, std::vector<std::string> stops,
-              const ToolFormat* tools = nullptr);
+              const TextParts& parts = {});
 
   // The prompt as the beginning of the text, before any push. `scores`, of its tokens from the
   // second on, may be null.
@@ -35,18 +35,23 @@ class TokenStream {
   const std::string& match() const { return stops_.match(); }  // which
   bool calls_tools() const { return tools_ && tools_->n_calls() > 0; }
   int tokens() const { return tokens_; }  // up to and with the one that completed the stop string
+  int reasoning_tokens() const { return reasoning_tokens_; }  // of these
 
  private:
   ShownToken shown(int32_t id) const;
   std::string decode(int32_t id);
-  void find_calls(Piece& piece, bool last);
+  void show_as_text(std::string_view token);
+  void add_text(std::string_view text, Piece& piece);
+  void add_answer(std::string_view text, Piece& piece);
+  void flush(Piece& piece);
 
   std::shared_ptr<const ModelContext> model_;  // owns the tokenizer
   Detokenizer detokenizer_;
+  std::optional<ReasoningSplitter> reasoning_;
   StopStrings stops_;
   std::optional<ToolParser> tools_;
-  int32_t lead_id_ = -1;  // a special token that begins calls, and is shown to the parser
-  int tokens_ = 0;
+  std::vector<int32_t> shown_ids_;  // special tokens that these look for in the text
+  int tokens_ = 0, reasoning_tokens_ = 0;
   size_t characters_ = 0;  // of all text so far, what is held back included
 };
 

@@ -100,7 +100,7 @@ Status check_choice(const ToolParams& tools, bool any_function) {
 
 std::span<const Field> tool_fields() { return kFields; }
 
-Status read_tools(OrderedJson& value, Params& params) {
+Status check_tools(OrderedJson& value) {
   if (value.size() > kMaxTools)
     return Status::invalid(str("'tools' takes at most ", kMaxTools, ", got ", value.size()));
   for (size_t i = 0; i < value.size(); ++i) {
@@ -109,8 +109,19 @@ Status read_tools(OrderedJson& value, Params& params) {
       if (value[k]["function"]["name"] == value[i]["function"]["name"])
         return bad(i, ".function.name is that of another tool");
   }
-  params.tools.list = std::move(value);
   return {};
+}
+
+void show_tools(OrderedJson tools, const ModelContext& model, ChatInput& input) {
+  if (!tools.empty()) input.tools = std::move(tools);
+  if (!model.template_reads_tools) write_tools_as_text(input, *model.tool_format);
+  if (model.tool_format->short_ids) shorten_ids(input.messages);
+}
+
+Status read_tools(OrderedJson& value, Params& params) {
+  Status status = check_tools(value);
+  if (status.ok()) params.tools.list = std::move(value);
+  return status;
 }
 
 Status read_tool_choice(OrderedJson& value, Params& params) {
@@ -138,14 +149,12 @@ Status plan_tools(Params& params, const ModelContext& model, ChatInput& input) {
   if (Status status = check_choice(tools, !calls.functions.empty()); !status.ok()) return status;
   const bool may_call = tools.choice != Choice::none && !calls.functions.empty();
   if (may_call) {
-    input.tools = std::move(tools.list);
     tools.format = model.tool_format;
     if (!params.grammar.text.empty()) calls.text = std::move(params.grammar);
     params.grammar = tool_grammar(calls, *model.tokenizer);
     params.grammar_field = "tools";
   }
-  if (!model.template_reads_tools) write_tools_as_text(input, *model.tool_format);
-  if (model.tool_format->short_ids) shorten_ids(input.messages);
+  show_tools(may_call ? std::move(tools.list) : OrderedJson::array(), model, input);
   return {};
 }
 

@@ -12,6 +12,11 @@ namespace mlxforge {
 
 std::span<const Field> tool_fields();
 
+// Checks and completes the value of a field `tools`, an array.
+Status check_tools(OrderedJson& tools);
+// The functions and earlier calls as the template takes them, or as text where it takes none.
+void show_tools(OrderedJson tools, const ModelContext& model, ChatInput& input);
+
 // Read the values of the fields of these names.
 Status read_tools(OrderedJson& value, GenerationParams& params);
 Status read_tool_choice(OrderedJson& value, GenerationParams& params);

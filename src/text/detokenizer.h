@@ -23,6 +23,8 @@ class Detokenizer {
   std::string bytes(int32_t id) const;
   // The text that this token completes; may be empty. An id that is no token gives none.
   std::string push(int32_t id);
+  // The next token is decoded as the first one of a text.
+  void begin_text() { at_start_ = true; }
   // At the end: U+FFFD if a character was cut, else nothing.
   std::string flush();
 

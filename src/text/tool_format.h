@@ -13,7 +13,7 @@ struct ToolFormat {
   std::string_view sign;  // what the chat templates of its models have in their text
   std::string_view lead;  // may be a special token; empty: the whole answer is calls, or none is
   std::string_view open;
-  std::string_view middle;
+  std::string_view middle;  // may be a special token, and so may `between`
   std::string_view close;
   std::string_view between;
   std::string_view end;

@@ -21,17 +21,22 @@ std::string regex_of(std::string_view text) {
   return out;
 }
 
-// The id of the lead where it is a special token.
-std::optional<int32_t> special_lead(const ToolFormat& format, const Tokenizer& tokenizer) {
-  const auto id = tokenizer.token_to_id(format.lead);
-  return id && tokenizer.is_special(*id) ? id : std::nullopt;
+// How a grammar refers to a text that is a special token.
+std::optional<std::string> special_token(std::string_view text, const Tokenizer& tokenizer) {
+  const auto id = tokenizer.token_to_id(text);
+  if (!id || !tokenizer.is_special(*id)) return std::nullopt;
+  return str("<[", *id, "]>");
+}
+
+std::string literal(std::string_view text, const Tokenizer& tokenizer) {
+  return special_token(text, tokenizer).value_or(quoted(text));
 }
 
 // An answer that is calls, or text of its own form, or free text and perhaps calls behind it.
-std::string start_rules(const ToolGrammar& tools, std::optional<int32_t> special,
+std::string start_rules(const ToolGrammar& tools, const std::optional<std::string>& special,
                         bool drops_space) {
   const ToolFormat& format = *tools.format;
-  const std::string lead = special ? str("<[", *special, "]>") : quoted(format.lead);
+  const std::string lead = special.value_or(quoted(format.lead));
   const std::string calls = format.lead.empty() ? "calls" : lead + " \" \"? calls";
   const std::string space = special && drops_space ? "\" \" " : "";  // the text's, not the lead's
   if (tools.must_call) return str("start: ", calls, "\n");
@@ -39,21 +44,22 @@ std::string start_rules(const ToolGrammar& tools, std::optional<int32_t> special
   if (special)
     return str("start: ", calls, " | ", space, "FREE (", calls, ")? |\nFREE: /(?s:.+)/\n");
   if (format.lead.empty())
-    return str("start: calls | FREE |\nFREE: /[^", regex_of(format.open.substr(0, 1)),
-               "](?s:.*)/\n");
+    return str("start: OPEN some_calls | FREE |\nOPEN: /\\n*", regex_of(format.open),
+               "/\nFREE: /\\n+|\\n*[^\\n", regex_of(format.open.substr(0, 1)), "](?s:.*)/\n");
   const std::string up_to_lead = "(?s:.*)" + regex_of(format.lead);
   return str("start: before \" \"? calls | FREE\nbefore[lazy]: /", up_to_lead,
              "/\nFREE: /(?s:.*)/ & ~/", up_to_lead, "(?s:.*)/\n");
 }
 
-std::string call_rules(const ToolGrammar& tools) {
+std::string call_rules(const ToolGrammar& tools, const Tokenizer& tokenizer) {
   const ToolFormat& format = *tools.format;
-  std::string out = "calls: " + quoted(format.open) + " call ";
-  if (tools.several) out += "(" + quoted(format.between) + " call)* ";
+  std::string out = "calls: " + quoted(format.open) + " some_calls\nsome_calls: call ";
+  const char* space = format.open.empty() ? " \" \"?" : "";  // as behind the lead
+  if (tools.several) out += str("(", literal(format.between, tokenizer), space, " call)* ");
   out += quoted(format.end) + "\ncall: ";
   for (size_t i = 0; i < tools.functions.size(); ++i) {
-    const std::string opening = tools.functions[i].name + std::string(format.middle);
-    out += str(i == 0 ? "" : " | ", quoted(opening), " @arguments_", i, " ", quoted(format.close));
+    out += str(i == 0 ? "" : " | ", quoted(tools.functions[i].name), " ",
+               literal(format.middle, tokenizer), " @arguments_", i, " ", quoted(format.close));
   }
   return out + "\n";
 }
@@ -61,10 +67,11 @@ std::string call_rules(const ToolGrammar& tools) {
 }  // namespace
 
 GrammarSource tool_grammar(const ToolGrammar& tools, const Tokenizer& tokenizer) {
-  const auto special = special_lead(*tools.format, tokenizer);
+  const auto special = special_token(tools.format->lead, tokenizer);
   const bool drops_space = tokenizer.first_space() != FirstSpace::kept;
-  GrammarSource source{.kind = GrammarSource::Kind::lark,
-                       .text = start_rules(tools, special, drops_space) + call_rules(tools)};
+  GrammarSource source{
+      .kind = GrammarSource::Kind::lark,
+      .text = start_rules(tools, special, drops_space) + call_rules(tools, tokenizer)};
   source.begins_with_text = !special;
   for (const ToolFunction& function : tools.functions)
     source.parts.push_back({.kind = GrammarSource::Kind::json_schema,

@@ -97,6 +97,7 @@ TEST(ToolFormat, IsChosenByTheTemplatesText) {
   EXPECT_EQ(tool_format_of(read_file("reference/text_templates/hermes.jinja")).name, "hermes");
   EXPECT_EQ(tool_format_of(read_file("reference/text_templates/brackets.jinja")).name, "mistral");
   EXPECT_EQ(tool_format_of(read_file("reference/text_templates/headers.jinja")).name, "llama3");
+  EXPECT_EQ(tool_format_of("[TOOL_CALLS]{{ name }}[ARGS]{{ arguments }}").name, "mistral-args");
   EXPECT_EQ(tool_format_of("{{ messages }}").name, "hermes");
   for (const ToolFormat& format : tool_formats()) EXPECT_EQ(tool_format(format.name), &format);
   EXPECT_EQ(tool_format("other"), nullptr);
@@ -227,11 +228,13 @@ TEST_P(ToolGrammarTest, TextIsFreeUntilACallBegins) {
 
 INSTANTIATE_TEST_SUITE_P(All, ToolGrammarTest,
                          ::testing::Combine(::testing::ValuesIn(kTokenizers),
-                                            ::testing::Values("hermes", "mistral", "llama3",
-                                                              "json")),
+                                            ::testing::Values("hermes", "mistral-args", "mistral",
+                                                              "llama3", "json")),
                          [](const auto& info) {
-                           return std::string(std::get<0>(info.param)) + "_" +
-                                  std::get<1>(info.param);
+                           std::string name =
+                               std::get<0>(info.param) + std::string("_") + std::get<1>(info.param);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
                          });
 
 }  // namespace

@@ -46,7 +46,7 @@ bool ToolParser::step(ParsedText& out) {
     case State::closing:
       return take(format_->close, State::after, out);
     case State::after:
-      return take(format_->between, State::naming, out);
+      return take(format_->between, format_->open.empty() ? State::opening : State::naming, out);
     case State::plain:
       return give_up(out);
   }
@@ -66,8 +66,8 @@ bool ToolParser::find_lead(ParsedText& out) {
 }
 
 bool ToolParser::open(ParsedText& out) {
-  if (format_->lead.empty() || !held_.starts_with(' '))
-    return take(format_->open, State::naming, out);
+  const char blank = format_->lead.empty() ? '\n' : ' ';
+  if (!held_.starts_with(blank)) return take(format_->open, State::naming, out);
   skip(1);
   return true;
 }

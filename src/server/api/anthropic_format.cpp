@@ -32,10 +32,16 @@ OrderedJson usage_json(const Usage& usage) {
   return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", usage.cached_tokens},
-          {"output_tokens", usage.completion_tokens}};
+          {"output_tokens", usage.completion_tokens},
+          {"output_tokens_details", {{"thinking_tokens", usage.reasoning_tokens}}}};
 }
 
 OrderedJson text_block(const std::string& text) { return {{"type", "text"}, {"text", text}}; }
+
+// Without a signature: it is not looked at when it comes back.
+OrderedJson thinking_block(const std::string& text) {
+  return {{"type", "thinking"}, {"thinking", text}, {"signature", ""}};
+}
 
 OrderedJson tool_block(const std::string& name, OrderedJson input) {
   return {{"type", "tool_use"},
@@ -91,6 +97,10 @@ std::string AnthropicFormat::delta(const OrderedJson& delta) const {
 
 std::string AnthropicFormat::piece(size_t, const Piece& piece) {
   std::string out;
+  if (!piece.reasoning.empty()) {
+    if (block_ != Block::thinking) out += open(Block::thinking, thinking_block(""));
+    out += delta({{"type", "thinking_delta"}, {"thinking", piece.reasoning}});
+  }
   if (!piece.text.empty()) {
     if (block_ != Block::text) out += open(Block::text, text_block(""));
     out += delta({{"type", "text_delta"}, {"text", piece.text}});
@@ -116,6 +126,7 @@ std::string AnthropicFormat::failure(const Status& status) {
 std::string AnthropicFormat::whole(std::span<const Answer> answers, const Totals& totals) {
   const Answer& answer = answers.front();
   OrderedJson content = OrderedJson::array();
+  if (!answer.piece.reasoning.empty()) content.push_back(thinking_block(answer.piece.reasoning));
   if (!answer.piece.text.empty()) content.push_back(text_block(answer.piece.text));
   for (const ToolDelta& call : answer.piece.whole_calls())
     content.push_back(tool_block(call.name, input_of(call.arguments)));

@@ -21,7 +21,7 @@ class AnthropicFormat : public AnswerFormat {
   std::string whole(std::span<const Answer> answers, const Totals& totals) override;
 
  private:
-  enum class Block { none, text, call };
+  enum class Block { none, thinking, text, call };
 
   OrderedJson message(OrderedJson content, const Usage& usage) const;
   std::string open(Block kind, const OrderedJson& block);

@@ -19,6 +19,7 @@ namespace mlxforge {
 struct ApiCall {
   std::string_view body;
   std::string_view argument;  // what the path has in the place of its {...}
+  std::string_view query;     // behind the path's '?'
   const ServerState::View& server;
   const CancelFlag& cancel;  // set once the client has left
 };

@@ -102,7 +102,7 @@ TEST_F(Api, APromptTooLongByItsBytesIsRefusedUnread) {  // case 40
         is_chat ? OrderedJson{{"messages", {{{"role", "user"}, {"content", prompt}}}}}
                 : OrderedJson{{"prompt", prompt}};
     const ApiResult result = post(path, body.dump());
-    expect_error(result, 400, "prompt", path);
+    expect_error(result, 400, is_chat ? "messages" : "prompt", path);
     const OrderedJson error = OrderedJson::parse(std::get<HttpReply>(result).body)["error"];
     EXPECT_EQ(error["code"], "context_length_exceeded");
     EXPECT_NE(error["message"].get<std::string>().find("4096"), std::string::npos) << error;

@@ -1,6 +1,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/api/openai_format.h"
+#include "server/reasoning_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
@@ -20,9 +21,12 @@ Status join_logprobs(GenerationParams& params) {
 constexpr Field kFields[] = {
     {"logprobs", boolean, set_boolean<&GenerationParams::chat_logprobs>},
     {"top_logprobs", integer, set_integer<&GenerationParams::top_logprobs>, 0, kMaxLogprobs},
+    {"reasoning_effort", string,
+     [](OrderedJson& value, GenerationParams& params) {
+       return read_effort(value, "reasoning_effort", params);
+     }},
     // Features to come.
     later("documents", array, "[]"),
-    later("reasoning_effort", string, "null"),
     later("verbosity", string, "null"),
     later("modalities", array, R"(["text"])"),
     later("audio", object, "null"),
@@ -35,17 +39,20 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   const ModelContext& model = *call.server.model;
   auto input = chat_input(params);
   if (!input.ok()) return input.status();
+  if (Status status = plan_reasoning(params, model, *input); !status.ok()) return status;
   if (Status status = plan_tools(params, model, *input); !status.ok()) return status;
   auto ids = encode_conversation(params, *input, model, encode_limits(call));
   if (!ids.ok()) return ids.status();
+  locate_answer(params, model, *input, *ids);
   return Prompts{std::move(*ids)};
 }
 
 }  // namespace
 
 const GenerateEndpoint kChatCompletions = {
-    .fields = {kChatFields<GenerationParams>, kFields, tool_fields(), generation_fields(),
-               openai_fields(), sampling_fields(), structured_output_fields()},
+    .input = "messages",
+    .fields = {kChatFields<GenerationParams>, kFields, tool_fields(), reasoning_fields(),
+               generation_fields(), openai_fields(), sampling_fields(), structured_output_fields()},
     .encode = encode,
     .format = openai_format<kChatShape>};
 

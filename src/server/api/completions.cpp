@@ -48,7 +48,8 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
 
 }  // namespace
 
-const GenerateEndpoint kCompletions = {.fields = {kFields, generation_fields(), openai_fields(),
+const GenerateEndpoint kCompletions = {.input = "prompt",
+                                       .fields = {kFields, generation_fields(), openai_fields(),
                                                   sampling_fields(), structured_output_fields()},
                                        .encode = encode,
                                        .format = openai_format<kCompletionShape>};

@@ -24,6 +24,7 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/responses", responses},
     {"GET", "/v1/responses/{id}", get_response},
     {"DELETE", "/v1/responses/{id}", delete_response},
+    {"GET", "/v1/responses/{id}/input_items", input_items},
     {"POST", "/v1/embeddings", embeddings},
     {"POST", "/v1/rerank", rerank},
     {"POST", "/tokenize", tokenize},
@@ -72,6 +73,7 @@ ApiResult dispatch(const HttpRequest& request, const ServerState::View& server,
     if (const Status status = availability(server); !status.ok()) return error_reply(status);
   return run(endpoint, {.body = request.body,
                         .argument = std::get<Route>(found).argument,
+                        .query = std::get<Route>(found).query,
                         .server = server,
                         .cancel = cancel});
 }

@@ -12,6 +12,7 @@
 namespace mlxforge {
 
 struct GenerateEndpoint {
+  const char* input;  // the field that the prompts are made from
   FieldTablesOf<GenerationParams> fields;
   // Checks what is the endpoint's own; moves from params.
   Result<Prompts> (*encode)(GenerationParams& params, const ApiCall& call);

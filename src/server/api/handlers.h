@@ -19,6 +19,7 @@ ApiResult count_tokens(const ApiCall& call);
 ApiResult responses(const ApiCall& call);
 ApiResult get_response(const ApiCall& call);
 ApiResult delete_response(const ApiCall& call);
+ApiResult input_items(const ApiCall& call);
 ApiResult embeddings(const ApiCall& call);
 ApiResult rerank(const ApiCall& call);
 ApiResult tokenize(const ApiCall& call);

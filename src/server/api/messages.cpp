@@ -5,6 +5,7 @@
 #include "server/api/handlers.h"
 #include "server/error.h"
 #include "server/ignored_fields.h"
+#include "server/reasoning_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
@@ -57,17 +58,47 @@ Status set_tool_choice(OrderedJson& value, Params& params) {
   return {};
 }
 
-// {"format": {"type": "json_schema", "schema": {...}}}
+Status set_output_format(OrderedJson& format, Params& params) {
+  if (!format.is_object() || string_at(format, "type") != "json_schema")
+    return Status::invalid("'output_config.format' must have the type \"json_schema\"");
+  OrderedJson response_format = {{"type", "json_schema"},
+                                 {"json_schema", {{"schema", format["schema"]}}}};
+  Status status = read_response_format(response_format, params);
+  params.grammar_field = "output_config";
+  return status;
+}
+
+// {"format": {"type": "json_schema", "schema": {...}}, "effort": "low"}
 Status set_output_config(OrderedJson& value, Params& params) {
   for (auto& [name, part] : value.items()) {
     if (part.is_null()) continue;
-    if (name != "format" || !part.is_object() || string_at(part, "type") != "json_schema")
-      return Status::invalid("'output_config' takes a \"format\" of the type \"json_schema\" only");
-    OrderedJson format = {{"type", "json_schema"}, {"json_schema", {{"schema", part["schema"]}}}};
-    if (Status status = read_response_format(format, params); !status.ok()) return status;
-    params.grammar_field = "output_config";
+    Status status =
+        name == "format" ? set_output_format(part, params)
+        : name == "effort"
+            ? read_effort(part, "output_config", params)
+            : Status::invalid("'output_config' takes a \"format\" and an \"effort\" only");
+    if (!status.ok()) return status;
   }
   return {};
+}
+
+// Left out, the model reasons as it does by itself.
+Status set_thinking(OrderedJson& value, Params& params) {
+  const std::string type = string_at(value, "type");
+  const OrderedJson display = value.value("display", OrderedJson());
+  if (!display.is_null() && display != "summarized")
+    return Status::invalid("'thinking.display' can be \"summarized\" only");
+  if (type == "adaptive") return {};
+  const OrderedJson budget = value.value("budget_tokens", OrderedJson());
+  if (type == "enabled" && budget.is_number_integer() && budget > 0) {
+    params.reasoning.field = "thinking";
+    params.reasoning.budget = to_integer<int>(budget);
+    return {};
+  }
+  OrderedJson none = "none";
+  if (type == "disabled") return read_effort(none, "thinking", params);
+  return Status::invalid(
+      R"('thinking' must have the type "disabled", "adaptive", or "enabled" and "budget_tokens" of at least 1)");
 }
 
 constexpr Field kFields[] = {
@@ -77,12 +108,12 @@ constexpr Field kFields[] = {
     {"tools", array, set_tools},
     {"tool_choice", object, set_tool_choice},
     {"output_config", object, set_output_config},
+    {"thinking", object, set_thinking},
     // Accepted: prompts are cached without being asked to, and there is one place and one speed.
     {"cache_control", object},
     {"inference_geo", string},
     {"speed", string},
     // Features to come.
-    later("thinking", object, R"({"type":"disabled"})"),
     later("container", any, "null"),
     later("context_management", object, "null"),
     later("mcp_servers", array, "[]"),
@@ -92,11 +123,10 @@ Result<Prompts> encode(Params& params, const ApiCall& call) {
   auto messages = openai_messages(params.system, params.messages);
   if (!messages.ok()) return messages.status();
   params.messages = std::move(*messages);
-  if (params.messages.back()["role"] == "assistant")
-    return Status::invalid(
-        "the last message must be the user's: an answer that is begun cannot be continued yet",
-        "messages");
-  return kChatCompletions.encode(params, call);
+  params.continue_final_message = params.messages.back()["role"] == "assistant";
+  auto prompts = kChatCompletions.encode(params, call);
+  if (prompts.ok() || prompts.status().param != "continue_final_message") return prompts;
+  return Status{prompts.status().code, prompts.status().message, "messages"};
 }
 
 std::unique_ptr<AnswerFormat> format(Params&, const Prompts& prompts,
@@ -108,6 +138,7 @@ std::unique_ptr<AnswerFormat> format(Params&, const Prompts& prompts,
 }  // namespace
 
 const GenerateEndpoint kMessages = {
+    .input = "messages",
     .fields = {kFields, generation_fields(), sampling_fields(), structured_output_fields()},
     .encode = encode,
     .format = format};

@@ -5,6 +5,7 @@
 #include "server/api/anthropic_messages.h"
 #include "server/error.h"
 #include "server/testing/api_fixture.h"
+#include "text/reasoning_tokens.h"
 
 namespace mlxforge {
 namespace {
@@ -65,7 +66,7 @@ TEST_F(Api, MessagesRefuses) {
        R"([{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":"x"}]},{"role":"user","content":"x"}])",
        R"([{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"a"}]},{"role":"user","content":"x"}])",
        R"([{"role":"assistant","content":[{"type":"thinking","thinking":5}]},{"role":"user","content":"x"}])",
-       R"([{"role":"user","content":"x"},{"role":"assistant","content":"y"}])"})
+       R"([{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"b","input":{}}]}])"})
     for (const char* path : {"/v1/messages", "/v1/messages/count_tokens"})
       expect_error(post(path, "{\"messages\":" + messages + "}"), 400, "messages", messages);
   const auto with = [&](const std::string& field) {
@@ -84,10 +85,38 @@ TEST_F(Api, MessagesRefuses) {
        {R"({})", R"({"type":"tool"})", R"({"type":"required"})", R"({"type":"any"})",
         R"({"type":"tool","name":"a"})", R"({"type":"auto","disable_parallel_tool_use":"no"})"})
     expect_error(with(str("\"tool_choice\":", choice)), 400, "tool_choice", choice);
-  for (const char* config : {R"({"effort":"low"})", R"({"format":{"type":"text"}})",
-                             R"({"format":{"type":"json_schema","schema":5}})"})
+  for (const char* thinking :
+       {R"({})", R"({"type":"enabled"})", R"({"type":"enabled","budget_tokens":0})",
+        R"({"type":"enabled","budget_tokens":"x"})", R"({"type":"between_tools"})",
+        R"({"type":"adaptive","display":"omitted"})",
+        R"({"type":"enabled","budget_tokens":5})"})  // of a model that does not reason
+    expect_error(with(str("\"thinking\":", thinking)), 400, "thinking", thinking);
+  for (const char* config :
+       {R"({"effort":"low"})", R"({"effort":5})", R"({"other":5})", R"({"format":{"type":"text"}})",
+        R"({"format":{"type":"json_schema","schema":5}})"})
     expect_error(with(str("\"output_config\":", config)), 400, "output_config", config);
   request(with(R"("stop_sequences":["a"],"thinking":{"type":"disabled"},"temperature":0.5)"));
+}
+
+TEST_F(Api, MessagesGoOnWithABegunAnswer) {
+  const auto result = post("/v1/messages", R"({"messages":[{"role":"user","content":"x"},
+      {"role":"assistant","content":[{"type":"text","text":"The answer"},{"type":"text","text":" is"}]}]})");
+  const std::vector<int32_t> prompt = request(result).prompt;
+  EXPECT_EQ(std::string(prompt.end() - 13, prompt.end()), "The answer is");
+}
+
+TEST_F(Api, ThinkingIsABudget) {
+  model_->reasoning = std::make_shared<const ReasoningTokens>(model_->tokenizer);
+  const auto budget = [&](const std::string& fields) {
+    const std::string head = R"({"messages":[{"role":"user","content":"x"}])";
+    return request(post("/v1/messages", head + fields + "}")).reasoning.budget;
+  };
+  EXPECT_EQ(budget(""), std::nullopt);
+  EXPECT_EQ(budget(R"(,"thinking":{"type":"adaptive"})"), std::nullopt);
+  EXPECT_EQ(budget(R"(,"thinking":{"type":"enabled","budget_tokens":99,"display":"summarized"})"),
+            99);
+  EXPECT_EQ(budget(R"(,"thinking":{"type":"disabled"})"), 0);
+  EXPECT_EQ(budget(R"(,"output_config":{"effort":"low"})"), 1024);
 }
 
 // Names of OpenAI's fields mean nothing here.

@@ -24,7 +24,7 @@ OrderedJson usage_json(const Usage& usage) {
           {"completion_tokens", usage.completion_tokens},
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
-          {"completion_tokens_details", {{"reasoning_tokens", 0}}}};
+          {"completion_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}}};
 }
 
 double per_second(int n, double ms) { return ms > 0 ? n * 1000.0 / ms : 0.0; }
@@ -43,7 +43,8 @@ OrderedJson timings_json(const Timings& t) {
 
 OrderedJson chat_delta(const Piece& piece) {
   OrderedJson delta = OrderedJson::object();
-  if (!piece.text.empty() || piece.calls.empty()) delta["content"] = piece.text;
+  if (!piece.reasoning.empty()) delta["reasoning_content"] = piece.reasoning;
+  if (!piece.text.empty() || (delta.empty() && piece.calls.empty())) delta["content"] = piece.text;
   for (const ToolDelta& call : piece.calls) {
     OrderedJson out = {{"index", call.index}};
     if (!call.name.empty()) {
@@ -59,7 +60,9 @@ OrderedJson chat_delta(const Piece& piece) {
 
 OrderedJson chat_message(const Piece& piece) {
   OrderedJson message = {{"role", "assistant"}, {"content", piece.text}, {"refusal", nullptr}};
-  if (piece.text.empty() && !piece.calls.empty()) message["content"] = nullptr;
+  if (piece.text.empty() && !(piece.calls.empty() && piece.reasoning.empty()))
+    message["content"] = nullptr;
+  if (!piece.reasoning.empty()) message["reasoning_content"] = piece.reasoning;
   for (const ToolDelta& call : piece.whole_calls())
     message["tool_calls"].push_back(function_call(random_id("call_"), call.name, call.arguments));
   return {{"message", std::move(message)}};

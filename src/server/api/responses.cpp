@@ -1,10 +1,12 @@
 // OpenAI's Responses API.
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
+#include "server/api/input_items.h"
 #include "server/api/responses_format.h"
 #include "server/api/responses_input.h"
 #include "server/error.h"
 #include "server/ids.h"
+#include "server/reasoning_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "server/tools.h"
@@ -66,6 +68,27 @@ Status set_parallel(OrderedJson& value, Params& params) {
   return {};
 }
 
+// Beside the effort, values that ask for what is done anyway: the reasoning itself is in the
+// answer.
+constexpr std::pair<std::string_view, std::string_view> kReasoning[] = {
+    {"summary", "auto"}, {"generate_summary", "auto"}, {"context", "auto"}, {"mode", "standard"}};
+
+Status set_reasoning(OrderedJson& value, Params& params) {
+  for (auto& [name, part] : value.items()) {
+    if (part.is_null()) continue;
+    if (name == "effort") {
+      if (Status status = read_effort(part, "reasoning", params); !status.ok()) return status;
+      continue;
+    }
+    const auto known = std::ranges::find(kReasoning, name, [](const auto& p) { return p.first; });
+    if (known == std::end(kReasoning))
+      params.unknown.push_back("reasoning." + name);
+    else if (part != known->second)
+      return Status::invalid(str("'reasoning.", name, "' can be \"", known->second, "\" only"));
+  }
+  return {};
+}
+
 constexpr Field kFields[] = {
     {"input", any, set_own<&ResponseParams::input>},
     {"instructions", string, set_own_text<&ResponseParams::instructions>},
@@ -81,6 +104,7 @@ constexpr Field kFields[] = {
     {"tools", array, set_tools},
     {"tool_choice", any, set_tool_choice},
     {"parallel_tool_calls", boolean, set_parallel},
+    {"reasoning", object, set_reasoning},
     // Accepted: they say who asks, not what; and events are not padded.
     {"user", string},
     {"safety_identifier", string},
@@ -89,7 +113,6 @@ constexpr Field kFields[] = {
     {"stream_options", object},
     // Features to come.
     later("include", array, "[]"),
-    later("reasoning", object, "{}"),
     later("truncation", string, R"("disabled")"),
     later("background", boolean, "false"),
     later("top_logprobs", integer, "0"),
@@ -131,6 +154,7 @@ OrderedJson or_null(const T& value, bool given) {
 
 OrderedJson frame(const Params& params, const ModelContext& model) {
   const ResponseParams& own = params.response;
+  const std::string& effort = params.reasoning.effort;
   const int limit = params.max_completion_tokens.value_or(0);
   return {{"id", random_id("resp_")},
           {"object", "response"},
@@ -145,7 +169,7 @@ OrderedJson frame(const Params& params, const ModelContext& model) {
           {"output", OrderedJson::array()},
           {"parallel_tool_calls", params.tools.several},
           {"previous_response_id", or_null(own.previous_id, !own.previous_id.empty())},
-          {"reasoning", {{"effort", nullptr}, {"summary", nullptr}}},
+          {"reasoning", {{"effort", or_null(effort, !effort.empty())}, {"summary", nullptr}}},
           {"service_tier", "default"},
           {"store", own.store},
           {"temperature", params.temperature.value_or(model.defaults.temperature)},
@@ -163,33 +187,29 @@ std::unique_ptr<AnswerFormat> format(Params& params, const Prompts&,
                                      const ServerState::View& server) {
   return std::make_unique<ResponsesFormat>(
       ResponsesFormat::Setup{.frame = frame(params, *server.model),
+                             .input = listed_items(params.response.input),
                              .conversation = std::move(params.response.conversation),
                              .store = params.response.store ? server.responses : nullptr});
 }
 
-HttpReply not_kept(std::string_view id) {
-  return error_reply({Code::not_found,
-                      str("the response '", id.substr(0, 100), "' is not kept here (any more)"),
-                      "id"});
-}
-
 }  // namespace
 
-const GenerateEndpoint kResponses = {
-    .fields = {kFields, generation_fields(), sampling_fields(), structured_output_fields()},
-    .encode = encode,
-    .format = format};
+const GenerateEndpoint kResponses = {.input = "input",
+                                     .fields = {kFields, reasoning_fields(), generation_fields(),
+                                                sampling_fields(), structured_output_fields()},
+                                     .encode = encode,
+                                     .format = format};
 
 ApiResult responses(const ApiCall& call) { return generate(call, kResponses); }
 
 ApiResult get_response(const ApiCall& call) {
   auto kept = call.server.responses->get(call.argument);
-  if (!kept) return not_kept(call.argument);
+  if (!kept) return error_reply(not_kept(call.argument));
   return HttpReply{.body = std::move(kept->body)};
 }
 
 ApiResult delete_response(const ApiCall& call) {
-  if (!call.server.responses->erase(call.argument)) return not_kept(call.argument);
+  if (!call.server.responses->erase(call.argument)) return error_reply(not_kept(call.argument));
   return HttpReply{.body =
                        to_text({{"id", call.argument}, {"object", "response"}, {"deleted", true}})};
 }

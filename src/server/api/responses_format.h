@@ -15,6 +15,7 @@ class ResponsesFormat : public AnswerFormat {
  public:
   struct Setup {
     OrderedJson frame;                     // the response but for what the answer decides
+    OrderedJson input;                     // the items that are answered
     OrderedJson conversation;              // messages before the answer
     std::shared_ptr<ResponseStore> store;  // where the response is kept; null: nowhere
   };
@@ -28,14 +29,19 @@ class ResponsesFormat : public AnswerFormat {
   std::string whole(std::span<const Answer> answers, const Totals& totals) override;
 
  private:
-  enum class Kind { none, message, call };
+  enum class Kind { none, reasoning, message, call };
 
   std::string event(const char* type, OrderedJson fields);
   OrderedJson where() const;  // what names the open item in its events
   std::string open(Kind kind, OrderedJson item);
-  std::string open_message();
+  std::string open_text(Kind kind);
+  std::string add_text(Kind kind, const std::string& text);
+  std::string text_event(const char* what, const char* field, const std::string& text);
+  std::string part_event(const char* type);
+  OrderedJson part() const;  // of the open item's content, which has one
   std::string close(const char* status);
-  std::string close_message();
+  std::string close_text();
+  std::string close_call();
   OrderedJson finished(Ending ending, const Totals& totals);
   OrderedJson said() const;  // the output as a message of a chat
   void keep(const OrderedJson& response) const;

@@ -31,17 +31,26 @@ Result<OrderedJson> text_parts(const OrderedJson& content, size_t i) {
   return parts;
 }
 
+// Whether the last turn waits for the answer that was reasoned about.
+bool only_reasons(const OrderedJson& messages) {
+  if (messages.empty() || !messages.back().contains("reasoning_content")) return false;
+  return messages.back()["content"].is_null() && !messages.back().contains("tool_calls");
+}
+
 Status append_message(const OrderedJson& item, size_t i, OrderedJson& messages) {
   const std::string role = string_at(item, "role");
   if (role != "user" && role != "assistant" && role != "system" && role != "developer")
     return bad(i, ".role must be user, assistant, system or developer");
   auto content = text_parts(item.value("content", OrderedJson()), i);
   if (!content.ok()) return content.status();
-  messages.push_back({{"role", role}, {"content", std::move(*content)}});
+  if (role == "assistant" && only_reasons(messages))
+    messages.back()["content"] = std::move(*content);
+  else
+    messages.push_back({{"role", role}, {"content", std::move(*content)}});
   return {};
 }
 
-// Calls that follow one another, or a text of the assistant, are one turn.
+// Calls that follow one another, or a text or the reasoning of the assistant, are one turn.
 Status append_call(const OrderedJson& item, size_t i, OrderedJson& messages) {
   const std::string id = string_at(item, "call_id"), name = string_at(item, "name");
   if (id.empty() || name.empty() || !item.contains("arguments") || !item["arguments"].is_string())
@@ -61,8 +70,22 @@ Status append_output(const OrderedJson& item, size_t i, OrderedJson& messages) {
   return {};
 }
 
-// An earlier turn's reasoning is not shown to the model again.
-Status skip_reasoning(const OrderedJson&, size_t, OrderedJson&) { return {}; }
+// It is for the chat template to show an earlier turn's reasoning. OpenAI's own comes as a summary,
+// or encrypted, which cannot be read.
+Status append_reasoning(const OrderedJson& item, size_t i, OrderedJson& messages) {
+  std::string text;
+  for (const char* name : {"content", "summary"}) {
+    const OrderedJson parts = item.value(name, OrderedJson());
+    if (parts.is_null() || !text.empty()) continue;
+    auto read = text_parts(parts, i);
+    if (!read.ok()) return read.status();
+    if (!read->is_array()) return bad(i, str(".", name, " must be a list of parts"));
+    for (const OrderedJson& part : *read) text += part["text"].get_ref<const std::string&>();
+  }
+  if (text.empty()) return {};
+  messages.push_back({{"role", "assistant"}, {"content", nullptr}, {"reasoning_content", text}});
+  return {};
+}
 
 struct ItemKind {
   const char* type;
@@ -70,9 +93,9 @@ struct ItemKind {
 };
 
 constexpr ItemKind kItems[] = {
-    {"message", append_message},    {"", append_message},  // a message may leave its type out
-    {"function_call", append_call}, {"function_call_output", append_output},
-    {"reasoning", skip_reasoning},
+    {"message", append_message},     {"", append_message},  // a message may leave its type out
+    {"function_call", append_call},  {"function_call_output", append_output},
+    {"reasoning", append_reasoning},
 };
 
 Status append_item(const OrderedJson& item, size_t i, OrderedJson& messages) {

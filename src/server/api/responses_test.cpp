@@ -19,8 +19,11 @@ TEST(ResponsesInput, ItemsBecomeMessages) {
       {"type":"function_call_output","call_id":"a","output":"sun"},
       {"type":"function_call_output","call_id":"b","output":[{"type":"input_text","text":"9"}]},
       {"type":"reasoning","id":"r","summary":[]},
+      {"type":"reasoning","id":"s","summary":[],"content":[{"type":"reasoning_text","text":"Hm."}]},
       {"type":"function_call","call_id":"c","name":"time","arguments":"{}"},
-      {"type":"message","role":"developer","content":"Be brief."}])"),
+      {"type":"message","role":"developer","content":"Be brief."},
+      {"type":"reasoning","id":"t","summary":[{"type":"summary_text","text":"So."}]},
+      {"type":"message","role":"assistant","content":"Yes."}])"),
                            messages)
                   .ok());
   EXPECT_EQ(messages, OrderedJson::parse(R"([
@@ -30,9 +33,10 @@ TEST(ResponsesInput, ItemsBecomeMessages) {
         {"id":"b","type":"function","function":{"name":"time","arguments":"{}"}}]},
       {"role":"tool","tool_call_id":"a","content":"sun"},
       {"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"9"}]},
-      {"role":"assistant","content":null,"tool_calls":[
+      {"role":"assistant","content":null,"reasoning_content":"Hm.","tool_calls":[
         {"id":"c","type":"function","function":{"name":"time","arguments":"{}"}}]},
-      {"role":"developer","content":"Be brief."}])"));
+      {"role":"developer","content":"Be brief."},
+      {"role":"assistant","content":"Yes.","reasoning_content":"So."}])"));
 }
 
 TEST_F(Api, ResponsesRefuses) {
@@ -58,7 +62,9 @@ TEST_F(Api, ResponsesRefuses) {
       {"tool_choice", R"({"type":"function"})"},
       {"include", "[\"x\"]"},
       {"background", "true"},
-      {"reasoning", R"({"effort":"low"})"},
+      {"reasoning", R"({"effort":"low"})"},  // of a model that does not reason
+      {"reasoning", R"({"effort":"much"})"},
+      {"reasoning", R"({"summary":"detailed"})"},
       {"conversation", "\"c\""},
       {"metadata", "5"}};
   for (const auto& [name, value] : fields)

@@ -4,6 +4,7 @@
 #include "server/chat_params.h"
 #include "server/error.h"
 #include "server/ignored_fields.h"
+#include "server/tools.h"
 #include "text/detokenizer.h"
 #include "text/prompt.h"
 
@@ -16,12 +17,19 @@ using Ids = std::vector<int32_t>;
 struct TokenizeParams : ChatParams {
   std::optional<std::string> prompt;
   std::optional<bool> add_special_tokens;
+  OrderedJson tools = OrderedJson::array();
   bool return_token_strs = false;
 };
 
 constexpr FieldOf<TokenizeParams> kPromptFields[] = {
     {"model", string, set_string<&TokenizeParams::model>},
     {"prompt", string, set_string<&TokenizeParams::prompt>},
+    {"tools", array,
+     [](OrderedJson& value, TokenizeParams& params) {
+       Status status = check_tools(value);
+       params.tools = std::move(value);
+       return status;
+     }},
     {"add_special_tokens", boolean, set_boolean<&TokenizeParams::add_special_tokens>},
     {"return_token_strs", boolean, set_boolean<&TokenizeParams::return_token_strs>},
 };
@@ -47,15 +55,18 @@ Result<Ids> encode(TokenizeParams& params, const ApiCall& call) {
   const EncodeLimits limits = {.cancel = call.cancel};  // it may be longer than the context
   if (params.prompt.has_value() == !params.messages.is_null())
     return Status::invalid("expected either 'prompt' or 'messages'", "prompt");
+  if (params.prompt && !params.tools.empty())
+    return Status::invalid("'tools' goes with 'messages'", "tools");
   if (params.prompt && params.add_special_tokens.value_or(true))
     return encode_text(*model.tokenizer, *params.prompt, limits);
   if (params.prompt) return model.tokenizer->encode(*params.prompt, {}, call.cancel);
   if (params.add_special_tokens.value_or(false))
     return Status::invalid("the chat template adds the special tokens; leave this field out",
                            "add_special_tokens");
-  const auto input = chat_input(params);
+  auto input = chat_input(params);
   if (!input.ok()) return input.status();
-  return encode_conversation(params, input.value(), model, limits);
+  show_tools(std::move(params.tools), model, *input);
+  return encode_conversation(params, *input, model, limits);
 }
 
 OrderedJson token_strings(const Ids& ids, const Tokenizer& tokenizer) {
