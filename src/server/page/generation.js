@@ -16,6 +16,7 @@ function statsOf({ usage, timings }) {
 function absorb(message, chunk) {
   const choice = chunk.choices[0];
   message.content += choice?.delta.content ?? "";
+  message.reasoning += choice?.delta.reasoning_content ?? "";
   if (choice?.finish_reason) message.ending = choice.finish_reason;
   if (chunk.usage) message.stats = statsOf(chunk);
 }
@@ -25,7 +26,7 @@ function absorb(message, chunk) {
 export class Generation {
   constructor(chat, grown) {
     const body = requestBody(chat);
-    this.message = { role: "assistant", content: "" };
+    this.message = { role: "assistant", content: "", reasoning: "" };
     this.abort = new AbortController();
     chat.messages.push(this.message);
     this.done = this.run(body, grown);

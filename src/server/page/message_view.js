@@ -24,11 +24,14 @@ export class MessageView {
   constructor(message, actions) {
     this.message = message;
     this.actions = actions;
+    this.summary = el("summary");
+    this.thoughts = el("div");
+    this.reasoning = el("details", { class: "reasoning" }, this.summary, this.thoughts);
     this.text = el("div", { class: "text" });
     this.note = el("p", { class: "note", hidden: true });
     this.facts = el("span", { class: "facts" });
     this.root = el("article", { class: `message ${message.role}`, "aria-label": NAMES[message.role] });
-    this.root.append(this.text, this.note, this.toolbar());
+    this.root.append(this.reasoning, this.text, this.note, this.toolbar());
     this.draw(false);
   }
 
@@ -48,11 +51,15 @@ export class MessageView {
 
   // Shows the message as it is now. `writing`: its text is still coming.
   draw(writing) {
-    const { role, content, error } = this.message;
+    const { role, content, reasoning, error } = this.message;
+    const thinks = writing && content === "";
+    this.reasoning.hidden = !reasoning;
+    this.summary.textContent = thinks ? "Reasoning…" : "Reasoning";
+    this.thoughts.textContent = reasoning ?? "";
     if (role === "assistant") showMarkdown(this.text, content);
     else this.text.textContent = content;
     this.root.classList.toggle("writing", writing);
-    this.root.classList.toggle("waiting", writing && content === "");
+    this.root.classList.toggle("waiting", thinks && !reasoning);
     this.root.setAttribute("aria-busy", String(writing));
     this.facts.textContent = facts(this.message);
     this.note.hidden = !error;

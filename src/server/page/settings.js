@@ -58,7 +58,8 @@ export function initSettings(changed) {
 export function requestBody(chat) {
   const { system, ...sampling } = chat.settings;
   const said = chat.messages.filter((message) => message.content !== "");
-  const messages = said.map(({ role, content }) => ({ role, content }));
+  const messages = said.map(({ role, content, reasoning }) =>
+    reasoning ? { role, content, reasoning_content: reasoning } : { role, content });
   if (system?.trim()) messages.unshift({ role: "system", content: system });
   return { ...sampling, messages, stream: true, stream_options: { include_usage: true } };
 }
