@@ -23,15 +23,16 @@ TOOLS = [
     {"type": "function", "function": {"name": "add-1", "parameters": ADD}},
     {"type": "function", "function": {"name": "now"}},
 ]
-TEMPLATES = [None, "hermes", "brackets", "headers", "plain"]
+FORMATS = [None, "hermes", "brackets", "headers", "plain", "mistral-args"]  # templates, and a --tool-parser without one here
 HELLO = [{"role": "user", "content": "hi"}]
 
 
-@pytest.fixture(scope="module", params=TEMPLATES, ids=str)
+@pytest.fixture(scope="module", params=FORMATS, ids=str)
 def server(request):
     """A model that says anything, under the template of each family and under one that knows no tools."""
-    flags = ["--chat-template", str(ROOT / "reference" / "text_templates" / f"{request.param}.jinja")] if request.param else []
-    with Server(TINY, "--max-ctx", "2048", *flags) as server:
+    template = ROOT / "reference" / "text_templates" / f"{request.param}.jinja"
+    flags = ["--chat-template", str(template)] if template.exists() else ["--tool-parser", request.param or "auto"]
+    with Server(TINY, "--max-ctx", "2048", "--reasoning", "off", *flags) as server:
         yield server
         server.check_alive()
 
