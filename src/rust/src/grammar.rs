@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use llguidance::api::{GrammarWithLexer, ParserLimits, TopLevelGrammar};
-use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
+use llguidance::earley::SlicedBiasComputer;
+use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{JsonCompileOptions, ParserFactory};
 use serde_json::Value;
 
@@ -29,7 +30,7 @@ impl Grammars {
         let info = TokRxInfo::new(u32::try_from(words.len())?, *end_ids.first().ok_or("no token ends an answer")?);
         let trie = TokTrie::from(&info, &words).with_eos_tokens(end_ids);
         let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
-        let mut factory = ParserFactory::new_simple(&env)?;
+        let mut factory = ParserFactory::new(&env, InferenceCapabilities::default(), &slices())?;
         factory.quiet();
         *factory.limits_mut() = limits();
         Ok(Self { factory })
@@ -58,6 +59,13 @@ fn clear(error: impl Display) -> Error {
 /// Bounds on what one grammar may cost: some tens of milliseconds to compile and for each mask, some tens of MB.
 fn limits() -> ParserLimits {
     ParserLimits { max_lexer_states: 30_000, verbose_errors: false, ..ParserLimits::default() }
+}
+
+/// Sets of tokens that the lexer in many of its states lets through as a whole, so that they need not be looked at one by
+/// one: the text of JSON's strings, and the letters and digits that regular expressions repeat.
+fn slices() -> Vec<String> {
+    let letters = ["[ 0-9A-Za-z]{1,30}", "[ A-Za-z]{1,30}", "[ a-z]{1,30}", "[a-z]{1,30}"].map(String::from);
+    [SlicedBiasComputer::general_slices(), letters.into()].concat()
 }
 
 /// toktrie marks a special token by a byte that is in no text.
