@@ -1,13 +1,14 @@
 """Structured output over HTTP: what comes fits its schema, as `jsonschema` judges; what cannot be held is refused by name."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import jsonschema
 import openai
 import pytest
 import schema_corpus
-from conftest import TINY
+from conftest import ROOT, TINY
 from serving import stream
 from tokenizers import Tokenizer
 
@@ -32,6 +33,32 @@ def soon_ended():
 
 def test_the_corpus_is_large():
     assert sum(len(list(family())) for family in schema_corpus.FAMILIES) >= 200
+
+
+def keywords(schema):
+    """Every key of a schema that is not the name of a member."""
+    if isinstance(schema, list):
+        return set().union(*map(keywords, schema))
+    if not isinstance(schema, dict):
+        return set()
+    found = set(schema)
+    for key, value in schema.items():
+        if key in ("properties", "patternProperties", "$defs", "definitions"):
+            found |= keywords(list(value.values()))
+        elif key not in ("const", "enum", "default", "examples"):
+            found |= keywords(value)
+    return found
+
+
+def test_the_corpus_has_every_keyword_that_is_claimed():
+    text = (ROOT / "docs" / "api.md").read_text()
+    claim = text[text.index("- Supported keywords:") : text.index("; and annotations")]
+    formats = claim[claim.index("`format` (") + 10 : claim.index(": their shape")]
+    schemas = [schema for family in schema_corpus.FAMILIES for schema in family()]
+    claimed = set(re.findall("`([^`]+)`", claim.replace(formats, "")))
+    assert len(claimed) > 25 and claimed - keywords(schemas) == set()
+    used = {schema.get("format") for schema in schemas if isinstance(schema, dict)}
+    assert set(re.findall("`([^`]+)`", formats)) - used == set()
 
 
 @pytest.mark.parametrize("family", CASES)
@@ -141,6 +168,9 @@ REFUSED = [
     ({"structured_outputs": {"regex": "a", "choice": ["a"]}}, "structured_outputs", "regex"),
     ({"structured_outputs": {"structural_tag": "x"}}, "structured_outputs", "structural_tag"),
     ({"structured_outputs": {"json": {}, "whitespace_pattern": " "}}, "structured_outputs", "whitespace_pattern"),
+    ({"structured_outputs": {"json": {}, "disable_additional_properties": True}}, "structured_outputs", "disable_additional_properties"),
+    ({"response_format": {"type": "structural_tag", "structures": [], "triggers": []}}, "response_format", "json_schema"),
+    ({"guided_json": {}, "guided_whitespace_pattern": " "}, "guided_whitespace_pattern", "guided_whitespace_pattern"),
     ({"guided_json": {"enum": []}}, "guided_json", "enum"),
     ({"guided_json": {"$ref": "#/$defs/n", "$defs": {"n": {"$ref": "#/$defs/n"}}}}, "guided_json", "$ref"),
     ({"guided_regex": "(?=a)"}, "guided_regex", "look-around"),

@@ -133,6 +133,7 @@ constexpr Field kFields[] = {
      [](OrderedJson& v, Params& p) { return read_choice(v, "guided_choice", p); }},
     {"guided_grammar", string,
      [](OrderedJson& v, Params& p) { return read_text<Kind::lark>(v, "guided_grammar", p); }},
+    later("guided_whitespace_pattern", string, "null"),
 };
 
 }  // namespace
