@@ -11,6 +11,19 @@ Status bad(size_t i, const std::string& what) {
   return Status::invalid(str("messages[", i, "]", what), "messages");
 }
 
+// Clients send answers back with all their members, and to a template a null one would be there.
+Status drop_unset(OrderedJson& message, size_t i) {
+  OrderedJson kept = OrderedJson::object();
+  for (auto& [name, value] : message.items()) {
+    const bool no_calls = name == "tool_calls" && value == OrderedJson::array();
+    if (name == "content" || !(value.is_null() || no_calls)) kept[name] = std::move(value);
+  }
+  message = std::move(kept);
+  for (const char* name : {"function_call", "audio"})
+    if (message.contains(name)) return bad(i, str(".", name, " is not supported"));
+  return {};
+}
+
 Status normalise_role(OrderedJson& message, size_t i) {
   const auto role = message.find("role");
   if (role == message.end() || !role->is_string()) return bad(i, ".role must be a string");
@@ -37,18 +50,13 @@ Status join_parts(OrderedJson& content, size_t i) {
   return {};
 }
 
-bool has_tool_calls(const OrderedJson& message) {
-  const auto calls = message.find("tool_calls");
-  return calls != message.end() && calls->is_array() && !calls->empty();
-}
-
 Status normalise_content(OrderedJson& message, size_t i) {
   OrderedJson& content = message["content"];
   if (content.is_string()) return {};
   if (content.is_array()) return join_parts(content, i);
   if (!content.is_null()) return bad(i, ".content must be a string or a list of parts");
   if (message["role"] != "assistant") return bad(i, ".content is missing");
-  if (!has_tool_calls(message)) content = "";
+  if (!message.contains("tool_calls")) content = "";
   return {};
 }
 
@@ -79,7 +87,7 @@ Status normalise_call(OrderedJson& call, const std::string& where, size_t i) {
   if (function == call.end() || !function->is_object() || !is_text(*function, "name"))
     return bad(i, where + ".function must be an object with a string 'name'");
   OrderedJson& arguments = (*function)["arguments"];
-  if (arguments.is_null()) arguments = OrderedJson::object();
+  if (arguments.is_null() || arguments == "") arguments = OrderedJson::object();
   if (!arguments.is_string() && !arguments.is_object())
     return bad(i, where + ".function.arguments must be a string of JSON or an object");
   open_arguments(arguments);
@@ -90,7 +98,7 @@ Status normalise_tool_calls(OrderedJson& message, size_t i) {
   if (message.contains("tool_call_id") && !is_text(message, "tool_call_id"))
     return bad(i, ".tool_call_id must be a string");
   const auto calls = message.find("tool_calls");
-  if (calls == message.end() || calls->is_null()) return {};
+  if (calls == message.end()) return {};
   if (!calls->is_array()) return bad(i, ".tool_calls must be a list");
   if (message["role"] != "assistant") return bad(i, ".tool_calls is for assistants only");
   for (size_t k = 0; k < calls->size(); ++k) {
@@ -107,8 +115,8 @@ Status normalise_messages(OrderedJson& messages) {
     return Status::invalid("'messages' must be a non-empty list of messages", "messages");
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].is_object()) return bad(i, " must be an object with a role and a content");
-    for (const auto step :
-         {normalise_role, normalise_content, check_reasoning, normalise_tool_calls})
+    for (const auto step : {drop_unset, normalise_role, normalise_content, check_reasoning,
+                            normalise_tool_calls})
       if (Status status = step(messages[i], i); !status.ok()) return status;
   }
   return {};

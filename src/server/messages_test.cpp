@@ -44,6 +44,8 @@ TEST(Messages, RefusesWhatIsNoConversation) {
            R"([{"role":"assistant","tool_calls":[{"type":"x","function":{"name":"f"}}]}])",
            R"([{"role":"user","content":"a","tool_calls":[{"function":{"name":"f"}}]}])",
            R"([{"role":"tool","content":"a","tool_call_id":5}])",
+           R"([{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}])",
+           R"([{"role":"assistant","content":null,"audio":{"id":"audio_1"}}])",
        }) {
     OrderedJson messages = OrderedJson::parse(text);
     const Status status = normalise_messages(messages);
@@ -73,8 +75,15 @@ TEST(Messages, BringsEveryAcceptedFormToTheTemplatesForm) {
        R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"no json"}}]}])"},
       {R"([{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f"}}]}])",
        R"([{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":{}}}],"content":null}])"},
-      {R"([{"role":"assistant","content":"x","tool_calls":null}])",
-       R"([{"role":"assistant","content":"x","tool_calls":null}])"},
+      {R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":""}}]}])",
+       R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{}}}]}])"},
+      // An answer as the openai package dumps it.
+      {R"([{"content":"x","refusal":null,"role":"assistant","annotations":[],"audio":null,"function_call":null,"tool_calls":null}])",
+       R"([{"content":"x","role":"assistant","annotations":[]}])"},
+      {R"([{"role":"assistant","content":"x","tool_calls":[]}])",
+       R"([{"role":"assistant","content":"x"}])"},
+      {R"([{"role":"user","content":"x","name":null,"tool_call_id":null}])",
+       R"([{"role":"user","content":"x"}])"},
   };
   for (const auto& c : cases) {
     OrderedJson messages = OrderedJson::parse(c.sent);
