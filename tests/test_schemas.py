@@ -155,6 +155,11 @@ REFUSED = [
     ({"response_format": {"type": "json_schema"}}, "response_format", "json_schema"),
     ({"response_format": {"type": "xml"}}, "response_format", "json_object"),
     ({"response_format": {}}, "response_format", "type"),
+    ({"response_format": {"type": "json_schema", "schema": {}}}, "response_format", "json_schema"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "name": 5}}}, "response_format", "name"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "strict": "yes"}}}, "response_format", "strict"),
+    ({"response_format": {"type": "json_object", "schema": {"not": {}}}}, "response_format", "'not'"),
+    ({"response_format": {"type": "json_object", "schema": "{}"}}, "response_format", "schema"),
     ({"structured_outputs": {"json": {"if": {}}}}, "structured_outputs", "'if'"),
     ({"structured_outputs": {"json": 5}}, "structured_outputs", "structured_outputs.json"),
     ({"structured_outputs": {"json": "{"}}, "structured_outputs", "structured_outputs.json"),
@@ -192,6 +197,6 @@ def test_what_cannot_be_held_is_refused(tiny_server, streaming):
 
 def test_unknown_parts_are_reported(tiny_server):
     create = tiny_server.client().chat.completions.with_raw_response.create
-    form = {"structured_outputs": {"regex": "a+", "colour": 1}}
-    reply = create(model="default", messages=[{"role": "user", "content": "a"}], max_tokens=4, extra_body=form)
-    assert reply.headers["x-ignored-fields"] == "structured_outputs.colour"
+    for form in ({"structured_outputs": {"regex": "a+", "colour": 1}}, {"response_format": {"type": "json_object", "colour": 1}}):
+        reply = create(model="default", messages=[{"role": "user", "content": "a"}], max_tokens=4, extra_body=form)
+        assert reply.headers["x-ignored-fields"] == next(iter(form)) + ".colour"

@@ -239,6 +239,12 @@ def test_context_limits():
             ):
                 status, reply = server.request(path, body)
                 assert status == 400 and reply["error"]["param"] == field, reply
+        scored = {"max_tokens": 0, "echo": True, "logprobs": 0}  # nothing is generated, so nothing needs room
+        status, reply = server.complete("q" * 256, **scored)
+        assert status == 200 and len(reply["choices"][0]["logprobs"]["tokens"]) == 256
+        assert server.complete("q" * 257, **scored)[0] == 400
+        for n, status in ((256, 200), (257, 400)):
+            assert server.request("/v1/embeddings", {"input": "q" * n})[0] == status
         server.check_alive()
 
 

@@ -28,7 +28,7 @@ Scheduler::Scheduler(SchedulerLimits limits, BlockManager& blocks)
 // Start-time fair queuing (Goyal et al., 1996), every request costing one turn: a client's next
 // request stands behind as many of each other client as it has waiting itself.
 void Scheduler::add(std::unique_ptr<Sequence> seq) {
-  check(blocks_.could_hold(seq->n_tokens() + 1), "a prompt of ", seq->n_tokens(),
+  check(blocks_.could_hold(seq->request.least_tokens()), "a prompt of ", seq->n_tokens(),
         " tokens that the cache can never hold");
   uint64_t& next = next_turn_[seq->request.client];
   seq->turn = std::max(turn_, next);

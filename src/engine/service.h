@@ -47,6 +47,9 @@ struct Request {
   int logprobs = -1;
   int prompt_logprobs = -1;
   Pooling pooling = Pooling::none;  // not none: the prompt's embedding is wanted
+
+  // What it takes up at the least: the prompt, and the first token of an answer that is wanted.
+  int least_tokens() const { return static_cast<int>(prompt.size()) + (max_tokens > 0 ? 1 : 0); }
 };
 
 enum class FinishReason { none, stop, length, cancelled, error };

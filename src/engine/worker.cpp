@@ -38,13 +38,14 @@ Status Worker::admissible(const Request& request) const {
   if (n == 0) return Status::invalid("the prompt is empty", "prompt");
   if (Status status = check_ids(request.prompt, "prompt"); !status.ok()) return status;
   if (Status status = check_ids(request.stop_ids, "stop_token_ids"); !status.ok()) return status;
-  if (n >= limits_.max_ctx) {
+  const int least = request.least_tokens();
+  if (least > limits_.max_ctx) {
     return {Code::context_exceeded,
             str("the context is ", limits_.max_ctx, " tokens and the prompt is ", n,
-                ": shorten the prompt by at least ", n - limits_.max_ctx + 1),
+                ": shorten the prompt by at least ", least - limits_.max_ctx),
             "prompt"};
   }
-  if (n >= limits_.capacity) {
+  if (least > limits_.capacity) {
     return {Code::context_exceeded,
             str("the KV cache holds ", limits_.capacity, " tokens and the prompt is ", n,
                 ": shorten the prompt, or start the server with a larger --kv-budget"),

@@ -162,6 +162,7 @@ TEST(Choices, BadCombinationsAreRefused) {
       {R"("max_tokens":0)", "max_tokens"},
       {R"("max_completion_tokens":0)", "max_completion_tokens"},
       {R"("max_tokens":0,"echo":true,"n":2)", "n"},
+      {R"("max_tokens":0,"echo":true,"best_of":3)", "best_of"},
       {R"("logprobs":21)", "logprobs"},
       {R"("logprobs":-1)", "logprobs"},
       {R"("logprobs":1000000)", "logprobs"},

@@ -56,10 +56,7 @@ void Embedding::push(size_t request, const StepEvent& event) {
   normalise(vector);
 }
 
-void Embedding::fail(Status why) {
-  error_ = std::move(why);
-  error_ = told_of(param_, std::move(error_));
-}
+void Embedding::fail(Status why) { error_ = about_input(std::move(why), param_); }
 
 HttpReply Embedding::reply() {
   if (!error_.ok()) return error_reply(error_);

@@ -93,9 +93,10 @@ asio::awaitable<void> generate(const ExchangeContext& context, const Caller& cal
   for (Request& request : generation.requests) request.client = caller.number;
   auto ticket = context.hub.submit(*generation.engine, std::move(generation.requests),
                                    co_await asio::this_coro::executor);
-  if (!ticket.ok())
-    co_return co_await send_reply(error_reply(told_of(generation.input, ticket.status())), out,
-                                  log);
+  if (!ticket.ok()) {
+    const Status why = about_input(ticket.status(), generation.input);
+    co_return co_await send_reply(error_reply(why), out, log);
+  }
   log.generation(&generation);
   meter.accepted();
   const Spending spending{context.limits, caller.key, generation};

@@ -16,7 +16,6 @@ constexpr int kMaxChoices = 128;         // to a prompt
 constexpr size_t kMaxAllChoices = 1024;  // to all prompts of a request
 // Colder than this, logits over temperature leave only the greatest.
 constexpr double kGreedyBelow = 1e-3;
-constexpr int kWholeContext = std::numeric_limits<int>::max();
 
 using Params = GenerationParams;
 
@@ -32,13 +31,15 @@ Status set_stop_ids(OrderedJson& value, Params& params) {
 
 Status set_stream_options(OrderedJson& value, Params& params) {
   for (const auto& [name, option] : value.items()) {
-    if (name != "include_usage") {
-      params.unknown.push_back("stream_options." + name);
-    } else if (!option.is_null()) {
-      if (!option.is_boolean())
-        return Status::invalid("'stream_options.include_usage' must be a boolean");
+    const bool known = name == "include_usage" || name == "continuous_usage_stats";
+    if (!known) params.unknown.push_back("stream_options." + name);
+    if (!known || option.is_null()) continue;
+    if (!option.is_boolean())
+      return Status::invalid(str("'stream_options.", name, "' must be a boolean"));
+    if (name == "include_usage")
       params.include_usage = option.get<bool>();
-    }
+    else if (option == true)
+      return Status::invalid(str("'stream_options.", name, "' is not supported yet"));
   }
   return {};
 }
@@ -137,25 +138,25 @@ GenerationParams default_params(const ModelContext& model) {
 
 namespace {
 
-// The limit on tokens and whether it makes sense beside the other fields.
-Result<int> token_limit(const Params& params) {
+// Whether the limit on tokens makes sense beside the other fields.
+Status check_token_limit(const Params& params) {
   const char* name = params.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-  const int limit =
-      params.max_completion_tokens.value_or(params.max_tokens.value_or(kWholeContext));
+  const int limit = params.token_limit();
   if (limit == 0 && !params.echo)
     return Status::invalid(
         str("'", name, "' must be at least 1; only completions with 'echo' take 0"), name);
-  if (limit == 0 && params.n > 1)
-    return Status::invalid("'n' must be 1 where no token is asked for", "n");
+  if (limit == 0 && params.n_answers() > 1)
+    return Status::invalid("'n' and 'best_of' must be 1 where no token is asked for",
+                           params.n > 1 ? "n" : "best_of");
   if (params.min_tokens > limit)
     return Status::invalid(
         str("'min_tokens' (", params.min_tokens, ") is greater than the limit of ", limit),
         "min_tokens");
-  return limit;
+  return {};
 }
 
 Status check_choices(const Params& params, size_t n_prompts) {
-  const int best_of = params.best_of.value_or(params.n);
+  const int best_of = params.n_answers();
   if (best_of < params.n)
     return Status::invalid(str("'best_of' (", best_of, ") must be at least 'n' (", params.n, ")"),
                            "best_of");
@@ -183,16 +184,15 @@ Status check_prompt_logprobs(const Params& params) {
 Result<Request> common_request(Params& params, const ModelContext& model) {
   if (Status status = check_ids(params.stop_ids, model.vocab_size, "stop_token_ids"); !status.ok())
     return status;
-  const Result<int> limit = token_limit(params);
-  if (!limit.ok()) return limit.status();
+  if (Status status = check_token_limit(params); !status.ok()) return status;
   fill_sampling(params, model);
   if (Status status = finish_sampling(params, model); !status.ok()) return status;
   auto grammar = compile_grammar(params, model);
   if (!grammar.ok()) return grammar.status();
-  const int n = params.best_of.value_or(params.n);
+  const int n = params.n_answers();
   const bool ranked = n > params.n;
   return Request{.sampling = params.sampling,
-                 .max_tokens = limit.value(),
+                 .max_tokens = params.token_limit(),
                  .min_tokens = params.min_tokens,
                  .stop_ids = params.stop_ids,
                  .ignore_eos = params.ignore_eos,

@@ -1,6 +1,7 @@
 // What a request for text asks for, as parsed, and the type of its fields.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,9 @@ struct GenerationParams : ChatParams {
   std::optional<uint64_t> seed;
 
   std::optional<int> max_tokens, max_completion_tokens;
+  int token_limit() const {  // without one, the context is the limit
+    return max_completion_tokens.value_or(max_tokens.value_or(std::numeric_limits<int>::max()));
+  }
   SamplingParams sampling;  // sampling_fields.h; the rest is filled in by plan_generation
   std::optional<std::vector<std::string>> dry_breakers;
   int min_tokens = 0;
@@ -66,6 +70,7 @@ struct GenerationParams : ChatParams {
 
   int n = 1;
   std::optional<int> best_of;
+  int n_answers() const { return best_of.value_or(n); }  // made, though perhaps not returned
   bool echo = false;
   std::optional<int> logprobs;  // how many likeliest tokens to name; none: no log-probabilities
   std::optional<int> prompt_logprobs;

@@ -31,4 +31,9 @@ Result<TokenIds> prompt_ids(const OrderedJson& prompt, const char* param) {
   return ids;
 }
 
+Status about_input(Status status, const char* input) {
+  if (status.param == "prompt" || status.param == "messages") status.param = input;
+  return status;
+}
+
 }  // namespace mlxforge

@@ -73,6 +73,10 @@ TEST(Server, EngineRefusalsComeWithTheirStatusAlsoWhenStreaming) {
     const auto error = OrderedJson::parse(answer.body)["error"];
     EXPECT_EQ(error["code"], "context_length_exceeded");
     EXPECT_NE(error["message"].get<std::string>().find("256"), std::string::npos);
+    EXPECT_EQ(error["param"], "prompt");
+    const std::string messages = R"({"messages":[{"role":"user","content":")" + prompt + "\"}]";
+    const HttpAnswer refused = client.post(kChat, messages + fields + "}");
+    EXPECT_EQ(OrderedJson::parse(refused.body)["error"]["param"], "messages");
   }
   HttpClient first(test.port), second(test.port);
   first.send_post(kChat, chat_body());

@@ -74,7 +74,7 @@ Status read_no_blanks(OrderedJson& value, const std::string& name, Params& param
 
 struct Part {
   std::string_view name;
-  Reader read;  // null: says nothing about the answer
+  Reader read;  // null: read by somebody else
 };
 
 Status read_parts(OrderedJson& object, const std::string& field, std::span<const Part> parts,
@@ -111,20 +111,47 @@ Status set_structured_outputs(OrderedJson& value, Params& params) {
   return read_parts(value, "structured_outputs", kStructuredOutputs, params);
 }
 
-// A schema is held in every answer, `strict` or not.
-constexpr Part kJsonSchema[] = {
-    {"name", nullptr}, {"description", nullptr}, {"strict", nullptr}, {"schema", read_schema}};
+// These two say nothing about the answer: a schema is held, `strict` or not.
+Status check_text(OrderedJson& value, const std::string& name, Params&) {
+  return value.is_string() ? Status{} : wrong(name, "a string");
+}
+Status check_flag(OrderedJson& value, const std::string& name, Params&) {
+  return value.is_boolean() ? Status{} : wrong(name, "a boolean");
+}
 
-Status read_json_schema(OrderedJson& format, Params& params) {
-  const auto schema = format.find("json_schema");
-  if (schema == format.end() || !schema->is_object() || !schema->contains("schema") ||
-      (*schema)["schema"].is_null())
-    return Status::invalid("'response_format.json_schema' must be an object with a 'schema'");
-  return read_parts(*schema, "response_format.json_schema", kJsonSchema, params);
+constexpr Part kTextFormat[] = {{"type", nullptr}};
+constexpr Part kObjectFormat[] = {{"type", nullptr}, {"schema", read_schema}};
+constexpr Part kSchemaFormat[] = {{"type", nullptr},
+                                  {"name", check_text},
+                                  {"description", check_text},
+                                  {"strict", check_flag},
+                                  {"schema", read_schema}};
+
+// With a `schema`, as llama.cpp and others take it, that is the form.
+Status read_object_format(OrderedJson& value, const std::string& name, Params& params) {
+  OrderedJson any = value["schema"].is_null();
+  if (Status status = read_json_object(any, name, params); !status.ok()) return status;
+  return read_parts(value, name, kObjectFormat, params);
+}
+
+Status read_schema_format(OrderedJson& value, const std::string& name, Params& params) {
+  if (!value.is_object() || !value.contains("schema") || value["schema"].is_null())
+    return wrong(name, "an object with a 'schema'");
+  return read_parts(value, name, kSchemaFormat, params);
+}
+
+// In chat and completions a schema stands one level deeper.
+Status set_response_format(OrderedJson& value, Params& params) {
+  constexpr Part kParts[] = {{"type", nullptr}, {"json_schema", read_schema_format}};
+  if (string_at(value, "type") != "json_schema")
+    return read_answer_format(value, "response_format", params);
+  if (value["json_schema"].is_null())
+    return Status::invalid(R"('response_format' of the type "json_schema" needs a 'json_schema')");
+  return read_parts(value, "response_format", kParts, params);
 }
 
 constexpr Field kFields[] = {
-    {"response_format", object, read_response_format},
+    {"response_format", object, set_response_format},
     {"structured_outputs", object, set_structured_outputs},
     {"guided_json", any, [](OrderedJson& v, Params& p) { return read_json(v, "guided_json", p); }},
     {"guided_regex", string,
@@ -140,15 +167,12 @@ constexpr Field kFields[] = {
 
 std::span<const Field> structured_output_fields() { return kFields; }
 
-Status read_response_format(OrderedJson& value, Params& params) {
-  const auto type = value.find("type");
-  if (type != value.end() && *type == "text") return {};
-  if (type != value.end() && *type == "json_schema") return read_json_schema(value, params);
-  OrderedJson yes = true;
-  if (type != value.end() && *type == "json_object")
-    return read_json_object(yes, "response_format", params);
-  return Status::invalid(
-      R"('response_format' must have the "type" "text", "json_object" or "json_schema")");
+Status read_answer_format(OrderedJson& value, const std::string& name, Params& params) {
+  const std::string type = string_at(value, "type");
+  if (type == "text") return read_parts(value, name, kTextFormat, params);
+  if (type == "json_object") return read_object_format(value, name, params);
+  if (type == "json_schema") return read_schema_format(value, name, params);
+  return wrong(name, R"(an object of the "type" "text", "json_object" or "json_schema")");
 }
 
 Result<std::shared_ptr<const Grammar>> compile_grammar(const GenerationParams& params,

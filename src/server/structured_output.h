@@ -14,8 +14,9 @@ class Grammar;
 
 std::span<const Field> structured_output_fields();
 
-// Reads the value of the field `response_format`, an object.
-Status read_response_format(OrderedJson& value, GenerationParams& params);
+// Reads an object that says what an answer is: its "type", and beside it the "schema" of one.
+// `name` is what the client calls it.
+Status read_answer_format(OrderedJson& value, const std::string& name, GenerationParams& params);
 
 // The grammar that the fields ask for; null when they ask for none. It compiles, so not on a thread
 // that serves connections.

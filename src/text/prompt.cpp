@@ -163,11 +163,12 @@ class ChatEncoder {
 };
 
 // Long before it is encoded, a prompt's bytes can tell that it is too long.
-Status check_length(const Tokenizer& tokenizer, std::string_view prompt, int context) {
+Status check_length(const Tokenizer& tokenizer, std::string_view prompt,
+                    const EncodeLimits& limits) {
   const size_t least = tokenizer.fewest_tokens(prompt);
-  if (least < static_cast<size_t>(context)) return {};
+  if (least <= static_cast<size_t>(limits.context - limits.answer)) return {};
   return {Code::context_exceeded,
-          str("the context is ", context, " tokens and the prompt is ", prompt.size(),
+          str("the context is ", limits.context, " tokens and the prompt is ", prompt.size(),
               " bytes, at least ", least, " tokens: shorten it"),
           "prompt"};
 }
@@ -180,7 +181,7 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatT
                                          const ChatInput& input, const EncodeLimits& limits) {
   Result<std::string> prompt = chat.render(input);
   if (!prompt.ok()) return prompt.status();
-  if (Status s = check_length(tokenizer, *prompt, limits.context); !s.ok()) return s;
+  if (Status s = check_length(tokenizer, *prompt, limits); !s.ok()) return s;
   std::vector<std::string> texts = chat.texts();
   for (const OrderedJson* part : {&input.messages, &input.tools, &input.documents, &input.kwargs})
     texts.push_back(part->dump());
@@ -202,7 +203,7 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatT
 
 Result<std::vector<int32_t>> encode_text(const Tokenizer& tokenizer, std::string_view text,
                                          const EncodeLimits& limits) {
-  if (Status s = check_length(tokenizer, text, limits.context); !s.ok()) return s;
+  if (Status s = check_length(tokenizer, text, limits); !s.ok()) return s;
   std::vector<int32_t> ids = tokenizer.encode(valid_utf8(text), {}, limits.cancel);
   if (limits.cancel.is_set()) return cancelled();
   if (tokenizer.adds_bos()) ids.insert(ids.begin(), *tokenizer.bos_id());

@@ -18,7 +18,8 @@ namespace mlxforge {
 // Whose prompt it is sets these. A prompt that is too long by its bytes alone, or that nobody wants
 // any more, is a failure.
 struct EncodeLimits {
-  int context = std::numeric_limits<int>::max();  // tokens; the prompt must leave room for one
+  int context = std::numeric_limits<int>::max();  // tokens
+  int answer = 1;                                 // of these, what the prompt must leave
   const CancelFlag& cancel = kNeverCancelled;
 };
 

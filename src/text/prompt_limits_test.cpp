@@ -47,6 +47,7 @@ TEST(Prompt, WhatCannotFitIsRefusedUnread) {
   std::string most;  // 99 tokens or more
   while (tokenizer.fewest_tokens(most + "q") < 100) most += 'q';
   EXPECT_TRUE(encode_text(tokenizer, most, {.context = 100}).ok());
+  EXPECT_TRUE(encode_text(tokenizer, most + "q", {.context = 100, .answer = 0}).ok());
   const Status status = encode_text(tokenizer, most + "q", {.context = 100}).status();
   EXPECT_EQ(status.code, Code::context_exceeded);
   EXPECT_NE(status.message.find("context is 100 tokens"), std::string::npos) << status.message;

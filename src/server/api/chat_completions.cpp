@@ -1,6 +1,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/api/openai_format.h"
+#include "server/foreign_fields.h"
 #include "server/reasoning_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
@@ -52,7 +53,8 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
 const GenerateEndpoint kChatCompletions = {
     .input = "messages",
     .fields = {kChatFields<GenerationParams>, kFields, tool_fields(), reasoning_fields(),
-               generation_fields(), openai_fields(), sampling_fields(), structured_output_fields()},
+               generation_fields(), openai_fields(), sampling_fields(), structured_output_fields(),
+               foreign_fields(), foreign_chat_fields()},
     .encode = encode,
     .format = openai_format<kChatShape>};
 

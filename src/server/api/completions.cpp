@@ -1,6 +1,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/api/openai_format.h"
+#include "server/foreign_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"
 #include "text/fill_in_middle.h"
@@ -20,16 +21,19 @@ constexpr Field kFields[] = {
     {"logprobs", integer, set_integer<&GenerationParams::logprobs>, 0, kMaxLogprobs},
 };
 
-Result<TokenIds> encode_one(const OrderedJson& prompt, const std::string& suffix,
+Result<TokenIds> encode_one(const OrderedJson& prompt, const GenerationParams& params,
                             const ApiCall& call) {
+  const std::string& suffix = params.suffix;
   if (prompt.is_array()) {
     if (suffix.empty()) return prompt_ids(prompt, "prompt");
     return Status::invalid("with 'suffix' the prompt must be a string", "prompt");
   }
   const Tokenizer& tokenizer = *call.server.model->tokenizer;
   const auto& text = prompt.get_ref<const std::string&>();
-  if (suffix.empty()) return encode_text(tokenizer, text, encode_limits(call));
-  return encode_fill_in_middle(tokenizer, text, suffix);
+  if (!suffix.empty()) return encode_fill_in_middle(tokenizer, text, suffix);
+  EncodeLimits limits = encode_limits(call);
+  if (params.token_limit() == 0) limits.answer = 0;
+  return encode_text(tokenizer, text, limits);
 }
 
 Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
@@ -39,7 +43,7 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
   if (!texts.ok()) return texts.status();
   Prompts prompts;
   for (const OrderedJson& text : texts.value()) {
-    auto ids = encode_one(text, params.suffix, call);
+    auto ids = encode_one(text, params, call);
     if (!ids.ok()) return ids.status();
     prompts.push_back(std::move(*ids));
   }
@@ -48,11 +52,12 @@ Result<Prompts> encode(GenerationParams& params, const ApiCall& call) {
 
 }  // namespace
 
-const GenerateEndpoint kCompletions = {.input = "prompt",
-                                       .fields = {kFields, generation_fields(), openai_fields(),
-                                                  sampling_fields(), structured_output_fields()},
-                                       .encode = encode,
-                                       .format = openai_format<kCompletionShape>};
+const GenerateEndpoint kCompletions = {
+    .input = "prompt",
+    .fields = {kFields, generation_fields(), openai_fields(), sampling_fields(),
+               structured_output_fields(), foreign_fields(), foreign_completion_fields()},
+    .encode = encode,
+    .format = openai_format<kCompletionShape>};
 
 ApiResult completions(const ApiCall& call) { return generate(call, kCompletions); }
 

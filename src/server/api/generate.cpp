@@ -12,11 +12,11 @@ Result<Generation> make_generation(const ApiCall& call, const GenerateEndpoint& 
   auto parsed = parse_request(call, endpoint);
   if (!parsed.ok()) return parsed.status();
   auto plan = plan_generation(parsed->params, parsed->prompts, *model);
-  if (!plan.ok()) return told_of(endpoint.input, plan.status());
+  if (!plan.ok()) return about_input(plan.status(), endpoint.input);
   Generation generation(model, std::move(*plan),
                         endpoint.format(parsed->params, parsed->prompts, call.server));
-  generation.input = endpoint.input;
   generation.engine = model->engine;
+  generation.input = endpoint.input;
   generation.headers = report_ignored(parsed->params.unknown);
   return generation;
 }
@@ -27,7 +27,7 @@ Result<ParsedRequest> parse_request(const ApiCall& call, const GenerateEndpoint&
   auto params = read_params(call, endpoint.fields, default_params(*call.server.model));
   if (!params.ok()) return params.status();
   auto prompts = endpoint.encode(*params, call);
-  if (!prompts.ok()) return told_of(endpoint.input, prompts.status());
+  if (!prompts.ok()) return about_input(prompts.status(), endpoint.input);
   return ParsedRequest{std::move(*params), std::move(*prompts)};
 }
 

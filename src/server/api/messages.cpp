@@ -58,14 +58,11 @@ Status set_tool_choice(OrderedJson& value, Params& params) {
   return {};
 }
 
-Status set_output_format(OrderedJson& format, Params& params) {
-  if (!format.is_object() || string_at(format, "type") != "json_schema")
-    return Status::invalid("'output_config.format' must have the type \"json_schema\"");
-  OrderedJson response_format = {{"type", "json_schema"},
-                                 {"json_schema", {{"schema", format["schema"]}}}};
-  Status status = read_response_format(response_format, params);
-  params.grammar_field = "output_config";
-  return status;
+// {"type": "json_schema", "schema": {...}}
+Status read_format(OrderedJson& format, const char* name, Params& params) {
+  if (format.is_object() && string_at(format, "type") == "json_schema")
+    return read_answer_format(format, name, params);
+  return Status::invalid(str("'", name, "' must be an object of the type \"json_schema\""));
 }
 
 // {"format": {"type": "json_schema", "schema": {...}}, "effort": "low"}
@@ -73,13 +70,18 @@ Status set_output_config(OrderedJson& value, Params& params) {
   for (auto& [name, part] : value.items()) {
     if (part.is_null()) continue;
     Status status =
-        name == "format" ? set_output_format(part, params)
+        name == "format" ? read_format(part, "output_config.format", params)
         : name == "effort"
             ? read_effort(part, "output_config", params)
             : Status::invalid("'output_config' takes a \"format\" and an \"effort\" only");
     if (!status.ok()) return status;
   }
   return {};
+}
+
+// The same under its name in Anthropic's beta.
+Status set_output_format(OrderedJson& value, Params& params) {
+  return read_format(value, "output_format", params);
 }
 
 // Left out, the model reasons as it does by itself.
@@ -109,6 +111,7 @@ constexpr Field kFields[] = {
     {"tool_choice", object, set_tool_choice},
     {"output_config", object, set_output_config},
     {"thinking", object, set_thinking},
+    {"output_format", object, set_output_format},
     // Accepted: prompts are cached without being asked to, and there is one place and one speed.
     {"cache_control", object},
     {"inference_geo", string},

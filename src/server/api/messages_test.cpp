@@ -95,6 +95,9 @@ TEST_F(Api, MessagesRefuses) {
        {R"({"effort":"low"})", R"({"effort":5})", R"({"other":5})", R"({"format":{"type":"text"}})",
         R"({"format":{"type":"json_schema","schema":5}})"})
     expect_error(with(str("\"output_config\":", config)), 400, "output_config", config);
+  for (const char* format : {R"({"type":"text"})", R"({"type":"json_schema"})",
+                             R"({"type":"json_schema","schema":{"not":{}}})"})
+    expect_error(with(str("\"output_format\":", format)), 400, "output_format", format);
   request(with(R"("stop_sequences":["a"],"thinking":{"type":"disabled"},"temperature":0.5)"));
 }
 

@@ -34,11 +34,10 @@ Status set_text(OrderedJson& value, Params& params) {
     if (part.is_null()) continue;
     if (name != "format" || !part.is_object())
       return Status::invalid("'text' takes a \"format\" only, an object");
-    OrderedJson format = {{"type", part.value("type", OrderedJson())}, {"json_schema", part}};
-    format["json_schema"].erase("type");
-    if (Status status = read_response_format(format, params); !status.ok()) return status;
-    if (!params.grammar_field.empty()) params.grammar_field = "text";
     params.response.text["format"] = part;
+    OrderedJson format = part;
+    if (Status status = read_answer_format(format, "text.format", params); !status.ok())
+      return status;
   }
   return {};
 }
@@ -113,6 +112,7 @@ constexpr Field kFields[] = {
     {"stream_options", object},
     // Features to come.
     later("include", array, "[]"),
+    later("context_management", array, "[]"),
     later("truncation", string, R"("disabled")"),
     later("background", boolean, "false"),
     later("top_logprobs", integer, "0"),

@@ -83,7 +83,7 @@ class FakeEngine : public EngineService {
     std::lock_guard lock(mutex_);
     if (failed_) return Status{Code::unavailable, "the engine has failed", ""};
     const auto n = static_cast<int>(request.prompt.size());
-    if (n >= limits_.max_ctx)
+    if (request.least_tokens() > limits_.max_ctx)
       return Status{Code::context_exceeded,
                     str("the prompt has ", n, " tokens, the context ", limits_.max_ctx), "prompt"};
     if (static_cast<int>(rows_.size()) >= limits_.slots + limits_.max_waiting)
