@@ -10,11 +10,6 @@
 namespace mlxforge {
 namespace {
 
-using testing::EngineTweaks;
-using testing::make_engine;
-using testing::random_prompt;
-using testing::TinyModel;
-
 struct Outcome {
   std::vector<int32_t> tokens;
   std::vector<float> logprobs;

@@ -7,11 +7,7 @@
 namespace mlxforge {
 namespace {
 
-using testing::EngineTweaks;
-using testing::kEnd;
-using ConstraintTest = testing::GuidedTest;
-using testing::Answer;
-using testing::Answers;
+using ConstraintTest = GuidedTest;
 
 const char* const kRegexes[] = {"[a-c]{4}(,[0-9]+)*;", "(yes|no)+", "\\{\"k\":[0-9]{1,5}\\}",
                                 ".{0,30}", "x(y*z)?"};

@@ -10,11 +10,6 @@
 namespace mlxforge {
 namespace {
 
-using testing::EngineTweaks;
-using testing::make_engine;
-using testing::random_prompt;
-using testing::TinyModel;
-
 Request embedding_request(int n_prompt, Pooling pooling) {
   return {.prompt = random_prompt(n_prompt, 70 + n_prompt), .pooling = pooling};
 }

@@ -10,11 +10,6 @@
 namespace mlxforge {
 namespace {
 
-using testing::EngineTweaks;
-using testing::make_engine;
-using testing::random_prompt;
-using testing::TinyModel;
-
 struct Outcome {
   std::vector<int32_t> tokens;
   FinishReason finish = FinishReason::none;
@@ -203,15 +198,14 @@ TEST(Engine, StopIdsOutsideTheVocabularyAreHarmless) {
   const TinyModel model;
   Request r = request(2);
   r.min_tokens = 10;  // stop ids are then masked among the logits
-  EXPECT_EQ(alone(model, r, {.stop_ids = {testing::kVocab, -1, 1 << 30}}), alone(model, r));
+  EXPECT_EQ(alone(model, r, {.stop_ids = {kVocab, -1, 1 << 30}}), alone(model, r));
 }
 
 TEST(LoadEngine, Int8ActivationsNeedTheCpuKernels) {
   const TinyModel model;
   const EngineOptions options{
       .device = Device::cpu, .activations = Activations::int8, .kernels = KernelChoice::reference};
-  EXPECT_THROW(load_engine(model.files(), options, {.n_valid = testing::kVocab}, [](double) {}),
-               Error);
+  EXPECT_THROW(load_engine(model.files(), options, {.n_valid = kVocab}, [](double) {}), Error);
 }
 
 // Case 42: a throw fails the request it belongs to; the others neither stop nor change.
@@ -263,7 +257,7 @@ TEST(Engine, ScoresAreTheSameBytesHoweverChunked) {
     return rows;
   };
   const auto whole = score(70, 2);
-  ASSERT_EQ(whole.size(), ids.size() * testing::kVocab);
+  ASSERT_EQ(whole.size(), ids.size() * kVocab);
   for (const int chunk : {1, 7, 64}) EXPECT_EQ(score(chunk, 1), whole) << chunk;
 }
 

@@ -11,12 +11,6 @@
 namespace mlxforge {
 namespace {
 
-using testing::EngineTweaks;
-using testing::kVocab;
-using testing::make_engine;
-using testing::random_prompt;
-using testing::TinyModel;
-
 struct Scored {
   std::vector<int32_t> tokens;
   std::vector<TokenLogprobs> output, prompt;

@@ -14,10 +14,6 @@
 namespace mlxforge {
 namespace {
 
-using testing::make_engine;
-using testing::random_prompt;
-using testing::TinyModel;
-
 // Collects what the worker says; the test thread waits for ends.
 class Listener {
  public:
@@ -60,7 +56,7 @@ Request request(int n_prompt, int max_tokens) {
 }
 
 struct Rig {
-  explicit Rig(int max_waiting = 8, testing::EngineTweaks tweaks = {})
+  explicit Rig(int max_waiting = 8, EngineTweaks tweaks = {})
       : worker([this, tweaks] { return make_engine(model, tweaks); }, max_waiting,
                listener.sink()) {
     worker.wait_ready();
@@ -91,14 +87,16 @@ TEST(Worker, RefusesWhatCanNeverRun) {
   EXPECT_EQ(refused.status().code, Code::context_exceeded);
   EXPECT_NE(refused.status().message.find("64 tokens"), std::string::npos);
   EXPECT_TRUE(rig.worker.submit(request(63, 5)).ok());
+  EXPECT_TRUE(rig.worker.submit(request(64, 0)).ok());  // no answer needs room
+  EXPECT_EQ(rig.worker.submit(request(65, 0)).status().code, Code::context_exceeded);
 
   Request bad = request(3, 1);
-  bad.prompt[1] = testing::kVocab;
+  bad.prompt[1] = kVocab;
   EXPECT_EQ(rig.worker.submit(bad).status().code, Code::invalid_request);
   bad.prompt[1] = -1;
   EXPECT_FALSE(rig.worker.submit(bad).ok());
   bad.prompt[1] = 0;
-  bad.stop_ids = {testing::kVocab};
+  bad.stop_ids = {kVocab};
   EXPECT_EQ(rig.worker.submit(bad).status().param, "stop_token_ids");
   bad.stop_ids.clear();
   bad.prompt.clear();
@@ -107,6 +105,9 @@ TEST(Worker, RefusesWhatCanNeverRun) {
   Rig small(8, {.max_ctx = 256, .kv_blocks = 4});
   EXPECT_EQ(small.worker.submit(request(128, 1)).status().code, Code::context_exceeded);
   EXPECT_TRUE(small.worker.submit(request(127, 1)).ok());
+  EXPECT_EQ(small.worker.submit(request(129, 0)).status().code, Code::context_exceeded);
+  const RequestId whole_cache = small.worker.submit(request(128, 0)).value();
+  EXPECT_EQ(small.listener.wait_for(whole_cache).finish, FinishReason::length);
 }
 
 TEST(Worker, AFullQueueIsSaidAtOnce) {
@@ -177,7 +178,7 @@ TEST(Worker, CallRunsOnTheWorkerAndRethrows) {
   Rig rig;
   int vocab = 0;
   rig.worker.call([&](Engine& engine) { vocab = engine.spec().vocab; });
-  EXPECT_EQ(vocab, testing::kVocab);
+  EXPECT_EQ(vocab, kVocab);
   EXPECT_THROW(rig.worker.call([](Engine&) { throw Error("no"); }), Error);
   EXPECT_TRUE(rig.worker.submit(request(4, 2)).ok());
 }

@@ -13,7 +13,7 @@
 #include "engine/testing/tiny_model.h"
 #include "text/grammar.h"
 
-namespace mlxforge::testing {
+namespace mlxforge {
 
 inline constexpr int32_t kEnd = kVocab - 1;
 
@@ -83,4 +83,4 @@ class GuidedTest : public ::testing::Test {
   std::string text(const Answer& answer) { return tokenizer->decode(answer.tokens); }
 };
 
-}  // namespace mlxforge::testing
+}  // namespace mlxforge

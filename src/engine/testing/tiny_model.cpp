@@ -8,7 +8,7 @@
 
 #include "files/json.h"
 
-namespace mlxforge::testing {
+namespace mlxforge {
 namespace {
 
 constexpr int kWidth = 64, kHeads = 4, kKvHeads = 2, kHeadDim = 16, kFf = 96, kLayers = 2;
@@ -123,4 +123,4 @@ std::vector<int32_t> random_prompt(int n, uint32_t seed) {
   return ids;
 }
 
-}  // namespace mlxforge::testing
+}  // namespace mlxforge

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "engine/load.h"
 
-namespace mlxforge::testing {
+namespace mlxforge {
 
 inline constexpr int kVocab = 97;
 
@@ -42,4 +42,4 @@ std::unique_ptr<Engine> make_engine(const TinyModel& model, const EngineTweaks& 
 // n ids below kVocab, seeded.
 std::vector<int32_t> random_prompt(int n, uint32_t seed);
 
-}  // namespace mlxforge::testing
+}  // namespace mlxforge
