@@ -94,6 +94,32 @@ TEST_P(GrammarTest, LarkGrammars) {
   }
 }
 
+TEST_P(GrammarTest, SchemasInLarkGrammars) {
+  const std::string list =
+      R"(%json {"type":"array","items":{"const":1},"minItems":2,"maxItems":2})";
+  const std::string lark = "start: \"::=\" list \".\"\nlist: " + list + "\n";
+  const auto loose = compile(Kind::lark, lark);
+  size_t longest = 0;
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    const std::string text = walk(*loose, seed);
+    EXPECT_TRUE(std::regex_match(text, std::regex(R"(::=\[\s*1\s*,\s*1\s*\]\.)"))) << text;
+    longest = std::max(longest, text.size());
+  }
+  EXPECT_LE(longest, 9u + 4 * 24);
+  const auto tight = compiler.compile({.kind = Kind::lark, .text = lark, .blanks = false});
+  ASSERT_TRUE(tight.ok());
+  EXPECT_EQ(walk(*tight.value(), 1), "::=[1,1].");
+  EXPECT_EQ(walk(*compile(Kind::lark, "start: \"\\u0025json\""), 1), "%json");
+  for (const auto& [schema, name] : {std::pair(R"({"maxlength":3})", "'maxlength'"),
+                                     {R"({"x-guidance":{"lenient":true}})", "'x-guidance'"},
+                                     {R"({"enum":[]})", "enum"},
+                                     {"nothing", "must follow %json"},
+                                     {"", "must follow %json"}}) {
+    const std::string message = refusal(Kind::lark, str("start: a\na: \"x\" | %json ", schema));
+    EXPECT_NE(message.find(name), message.npos) << schema << ": " << message;
+  }
+}
+
 TEST_P(GrammarTest, GbnfGrammars) {
   const std::pair<const char*, const char*> cases[] = {
       {"root ::= \"a\" b-c | [0-9]+  # digits\nb-c ::= (\"x\" | \"y\"){2,3}\n",

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use crate::Result;
 
-/// Only GBNF has this sign.
+/// Only GBNF defines rules with this sign.
 pub fn is_gbnf(source: &str) -> bool {
-    source.contains("::=")
+    let defines = |line: &str| line.split_once("::=").is_some_and(|(name, _)| name.trim().chars().all(|c| is_name(&c)));
+    source.lines().any(defines)
 }
 
 pub fn to_lark(source: &str) -> Result<String> {

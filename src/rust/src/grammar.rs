@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::ffi::{GrammarKind, GrammarSource, TokenTable};
 use crate::gbnf::{is_gbnf, to_lark};
+use crate::lark::with_schemas;
 use crate::{guard, schema, Error, Result};
 
 /// Between two lexemes of JSON. Bounded, so that a model that likes blanks gets on with it.
@@ -95,11 +96,17 @@ fn part(source: &GrammarSource) -> Result<GrammarWithLexer> {
         label => format!("{label}: {error}").into(),
     };
     let mut grammar = match source.kind {
-        GrammarKind::JsonSchema => GrammarWithLexer::from_json_schema(json_schema(source).map_err(labelled)?),
+        GrammarKind::JsonSchema => {
+            let schema = serde_json::from_str(&source.text).map_err(Error::from);
+            let held = schema.and_then(|schema| held_schema(schema, source.blanks)).map_err(labelled)?;
+            GrammarWithLexer::from_json_schema(held)
+        }
         GrammarKind::Regex => GrammarWithLexer::from_regex(&source.text),
         GrammarKind::Choice => GrammarWithLexer::from_regex(&choice_regex(source)?),
         GrammarKind::Lark if is_gbnf(&source.text) => GrammarWithLexer::from_lark(to_lark(&source.text)?),
-        GrammarKind::Lark => GrammarWithLexer::from_lark(source.text.clone()),
+        GrammarKind::Lark => {
+            GrammarWithLexer::from_lark(with_schemas(&source.text, |schema| held_schema(schema, source.blanks))?)
+        }
         _ => return Err("unknown kind of grammar".into()),
     };
     grammar.name = Some(source.name.clone());
@@ -111,15 +118,15 @@ fn choice_regex(source: &GrammarSource) -> Result<String> {
     Ok(choices.iter().map(|choice| regex::escape(choice)).collect::<Vec<_>>().join("|"))
 }
 
-fn json_schema(source: &GrammarSource) -> Result<Value> {
-    let mut schema: Value = serde_json::from_str(&source.text)?;
+/// The schema with the options under which llguidance holds it.
+fn held_schema(mut schema: Value, blanks: bool) -> Result<Value> {
     schema::check(&schema)?;
     if schema == true {
         schema = Value::Object(Default::default());
     }
     let options = JsonCompileOptions {
-        whitespace_flexible: source.blanks,
-        whitespace_pattern: source.blanks.then(|| JSON_BLANKS.into()),
+        whitespace_flexible: blanks,
+        whitespace_pattern: blanks.then(|| JSON_BLANKS.into()),
         json_allowed_escapes: Some(JSON_ESCAPES.into()),
         ..JsonCompileOptions::default()
     };

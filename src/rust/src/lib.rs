@@ -5,6 +5,7 @@ mod gbnf;
 mod gguf;
 mod grammar;
 mod json;
+mod lark;
 mod lengths;
 mod schema;
 mod schema_depth;
