@@ -6,12 +6,8 @@
 namespace mlxforge {
 namespace {
 
-using testing::Answer;
-using testing::Answers;
-using testing::EngineTweaks;
-using testing::kEnd;
 
-class ReasoningTest : public testing::GuidedTest {
+class ReasoningTest : public GuidedTest {
  protected:
   std::shared_ptr<const ReasoningTokens> reasoning =
       std::make_shared<const ReasoningTokens>(tokenizer);
