@@ -75,6 +75,16 @@ def test_best_of_returns_the_likeliest(tiny_server):
     assert reply["usage"]["completion_tokens"] == 6 * 24
 
 
+def test_best_of_counts_nothing_after_a_stop_string(tiny_server):
+    """The engine may have gone on for some tokens, of which nobody is told."""
+    for seed in range(12):
+        fields = SAMPLED | {"seed": seed, "stop": ["e", "a", "t"], "max_tokens": 60}
+        every = tiny_server.complete("abc", n=6, logprobs=0, **fields)[1]["choices"]
+        mean = [sum(c["logprobs"]["token_logprobs"]) / len(c["logprobs"]["token_logprobs"]) for c in every]
+        best = max(range(6), key=lambda i: mean[i])
+        assert texts(tiny_server.complete("abc", best_of=6, **fields)[1]) == [every[best]["text"]]
+
+
 def test_choices_in_company_with_little_memory():
     """Few rows, a small cache, other requests: the same bytes."""
     asks = [("q" * 70, 4), ("abc", 1), ("r" * 33, 3), ("xyz" * 20, 2), ("hello", 5)]

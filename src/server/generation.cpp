@@ -62,13 +62,18 @@ std::string Generation::show(size_t request, const StepEvent& event) {
   if (event.tokens.empty() && !last) return {};  // it is about the prompt
   Choice& choice = prompts_[request].choices[event.choice];
   const bool begins = !std::exchange(choice.begun, true), matched = choice.stream.matched();
+  const int told = choice.stream.tokens();
   Piece piece = begins ? begin(prompts_[request], choice) : Piece{};
   piece.append(choice.stream.push(event.tokens, event.logprobs, last));
   // With echo a stop token is named too: lm-eval and others take the last entry for the new token.
   if (plan_.echo && event.logprobs.size() > event.tokens.size() && !choice.stream.matched())
     piece.tokens.push_back(choice.stream.scored(event.logprobs.back()));
-  for (const TokenLogprobs& scored : event.logprobs) choice.logprob += scored.token.logprob;
-  choice.n_scored += static_cast<int>(event.logprobs.size());
+  // The engine may have gone on after a stop string.
+  auto counted = std::span(event.logprobs);
+  if (choice.stream.matched())
+    counted = counted.first(std::min<size_t>(counted.size(), choice.stream.tokens() - told));
+  for (const TokenLogprobs& scored : counted) choice.logprob += scored.token.logprob;
+  choice.n_scored += static_cast<int>(counted.size());
   if (last) finish_choice(choice, event);
   if (!last && !matched && choice.stream.matched()) ended_.push_back({request, event.choice});
   if (!plan_.streaming) {
