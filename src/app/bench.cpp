@@ -24,7 +24,7 @@ struct Measured {
   double token_ops = 0;
   double prefill_tok_s = 0;
   double decode_tok_s = 0;
-  double steps_s = 0;  // decode steps: each reads every weight once
+  double steps_s = 0;                                 // decode steps: each reads every weight once
   std::vector<std::pair<std::string, double>> op_ms;  // of a decode step, on the CPU; "rest" last
   uint64_t logits_hash = 0;
 };
@@ -220,7 +220,8 @@ std::string table_line(const nlohmann::ordered_json& r) {
                 r["rss_mb"].get<long long>(), r["logits_hash"].get<std::string>().c_str());
   std::string text = line;
   for (const auto& [op, ms] : r["op_ms"].items()) {
-    std::snprintf(line, sizeof(line), "%27s %9.3f ms a decode step\n", op.c_str(), ms.get<double>());
+    std::snprintf(line, sizeof(line), "%27s %9.3f ms a decode step\n", op.c_str(),
+                  ms.get<double>());
     text += line;
   }
   return text;

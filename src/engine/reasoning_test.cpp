@@ -6,7 +6,6 @@
 namespace mlxforge {
 namespace {
 
-
 class ReasoningTest : public GuidedTest {
  protected:
   std::shared_ptr<const ReasoningTokens> reasoning =

@@ -115,8 +115,8 @@ Status normalise_messages(OrderedJson& messages) {
     return Status::invalid("'messages' must be a non-empty list of messages", "messages");
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].is_object()) return bad(i, " must be an object with a role and a content");
-    for (const auto step : {drop_unset, normalise_role, normalise_content, check_reasoning,
-                            normalise_tool_calls})
+    for (const auto step :
+         {drop_unset, normalise_role, normalise_content, check_reasoning, normalise_tool_calls})
       if (Status status = step(messages[i], i); !status.ok()) return status;
   }
   return {};

@@ -1,5 +1,5 @@
-// Memory for scratch and blocks of weights: 64-byte aligned, on huge pages where it is big and the system
-// gives them. An AlignedBuffer owns its bytes, can be moved and is not initialised.
+// Memory for scratch and blocks of weights: 64-byte aligned, on huge pages where it is big and the
+// system gives them. An AlignedBuffer owns its bytes, can be moved and is not initialised.
 #pragma once
 
 #include <sys/mman.h>
