@@ -15,10 +15,10 @@
 #include "app/perplexity_stats.h"
 #include "app/session.h"
 #include "base/option_values.h"
+#include "base/utf8.h"
 #include "engine/load.h"
 #include "kernels/dtype.h"
 #include "text/prompt.h"
-#include "text/utf8.h"
 
 namespace mlxforge {
 namespace {

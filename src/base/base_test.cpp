@@ -51,6 +51,11 @@ TEST(Log, GoesToTheSink) {
   EXPECT_EQ(seen.substr(level), R"("level":"warn","status":200,"id":"a\"\\\u000a","ms":"7"})");
   log_info("line");
   EXPECT_TRUE(seen.ends_with(R"("message":"line"})")) << seen;
+  log_info("a\xff\xc3", "b\xe2\x82");
+  EXPECT_TRUE(
+      seen.ends_with("\"message\":\"a\xEF\xBF\xBD\xEF\xBF\xBD"
+                     "b\xEF\xBF\xBD\"}"))
+      << seen;
   set_log_format(LogFormat::pretty);
   log_info("a ", 1);
   EXPECT_EQ(seen, "a 1");

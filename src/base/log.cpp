@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/option_values.h"
+#include "base/utf8.h"
 
 namespace mlxforge {
 namespace {
@@ -44,7 +45,7 @@ std::string now() {
 
 void quote(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     if (c == '"' || c == '\\') out += '\\';
     char code[8];
     if (static_cast<unsigned char>(c) < 0x20)

@@ -7,6 +7,7 @@
 #include "server/json.h"
 #include "server/model_context.h"
 #include "server/prompts.h"
+#include "text/prompt.h"
 
 namespace mlxforge {
 
@@ -16,6 +17,7 @@ inline constexpr size_t kMaxEmbeddingInputs = 2048;
 // model's files ask for something that is not supported.
 Result<std::vector<Request>> embedding_requests(const std::vector<OrderedJson>& inputs,
                                                 const char* param, int priority,
-                                                const ModelContext& model);
+                                                const ModelContext& model,
+                                                const EncodeLimits& limits);
 
 }  // namespace mlxforge

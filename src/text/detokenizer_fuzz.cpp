@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "text/detokenizer.h"
-#include "text/utf8.h"
 
 namespace mlxforge {
 namespace {

@@ -18,9 +18,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/utf8.h"
 #include "text/final_message.h"
 #include "text/marker.h"
-#include "text/utf8.h"
 
 namespace mlxforge {
 namespace {
@@ -207,6 +207,14 @@ Result<std::vector<int32_t>> encode_text(const Tokenizer& tokenizer, std::string
   std::vector<int32_t> ids = tokenizer.encode(valid_utf8(text), {}, limits.cancel);
   if (limits.cancel.is_set()) return cancelled();
   if (tokenizer.adds_bos()) ids.insert(ids.begin(), *tokenizer.bos_id());
+  return ids;
+}
+
+Result<std::vector<int32_t>> encode_whole(const Tokenizer& tokenizer, std::string_view text,
+                                          const EncodeLimits& limits) {
+  if (Status s = check_length(tokenizer, text, limits); !s.ok()) return s;
+  std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true, .cancel = limits.cancel});
+  if (limits.cancel.is_set()) return cancelled();
   return ids;
 }
 

@@ -32,4 +32,8 @@ Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatT
 Result<std::vector<int32_t>> encode_text(const Tokenizer& tokenizer, std::string_view text,
                                          const EncodeLimits& limits = {});
 
+// What is to be embedded: the same, with what the tokenizer puts around a text, BOS and EOS.
+Result<std::vector<int32_t>> encode_whole(const Tokenizer& tokenizer, std::string_view text,
+                                          const EncodeLimits& limits = {});
+
 }  // namespace mlxforge

@@ -48,6 +48,9 @@ TEST(Prompt, WhatCannotFitIsRefusedUnread) {
   while (tokenizer.fewest_tokens(most + "q") < 100) most += 'q';
   EXPECT_TRUE(encode_text(tokenizer, most, {.context = 100}).ok());
   EXPECT_TRUE(encode_text(tokenizer, most + "q", {.context = 100, .answer = 0}).ok());
+  EXPECT_TRUE(encode_whole(tokenizer, most, {.context = 100}).ok());
+  EXPECT_EQ(encode_whole(tokenizer, most + "q", {.context = 100}).status().code,
+            Code::context_exceeded);
   const Status status = encode_text(tokenizer, most + "q", {.context = 100}).status();
   EXPECT_EQ(status.code, Code::context_exceeded);
   EXPECT_NE(status.message.find("context is 100 tokens"), std::string::npos) << status.message;
@@ -64,6 +67,7 @@ TEST(Prompt, WhatNobodyWantsAnyMoreIsAFailure) {
   EXPECT_TRUE(encode_text(tokenizer, "hello", {.cancel = cancel}).ok());
   cancel.set();
   EXPECT_EQ(encode_text(tokenizer, "hello", {.cancel = cancel}).status().code, Code::unavailable);
+  EXPECT_EQ(encode_whole(tokenizer, "hello", {.cancel = cancel}).status().code, Code::unavailable);
   EXPECT_EQ(
       encode_chat(tokenizer, chat, {.messages = user("hello")}, {.cancel = cancel}).status().code,
       Code::unavailable);

@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
 #include "files/mmap.h"
 #include "rust/bridge.h"
-#include "text/utf8.h"
 #include "text/vocabulary.h"
 
 namespace mlxforge {
@@ -65,7 +65,7 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
   const std::string clean = valid_utf8(text);
   std::vector<SpecialSpan> specials;
   if (options.parse_special) specials = find_specials(clean);
-  std::vector<int32_t> ids = encode(clean, specials);
+  std::vector<int32_t> ids = encode(clean, specials, options.cancel);
   if (options.add_special) {
     ids.insert(ids.begin(), impl_->roles.prefix.begin(), impl_->roles.prefix.end());
     ids.insert(ids.end(), impl_->roles.suffix.begin(), impl_->roles.suffix.end());

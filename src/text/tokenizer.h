@@ -29,6 +29,7 @@ namespace mlxforge {
 struct EncodeOptions {
   bool add_special = false;    // BOS / EOS as the tokenizer's own rule says
   bool parse_special = false;  // special tokens written in the text become those tokens
+  const CancelFlag& cancel = kNeverCancelled;
 };
 
 // What the first token of a decoded text loses: a SentencePiece's dummy prefix.

@@ -48,6 +48,25 @@ TEST_F(Api, RefusesDeepNesting) {
     }
 }
 
+TEST_F(Api, WorksNoFurtherOnceTheClientHasLeft) {
+  CancelFlag left;
+  left.set();
+  const std::pair<const char*, const char*> requests[] = {
+      {"/v1/embeddings", R"({"input":"hello"})"},
+      {"/v1/completions", R"({"prompt":"hello"})"},
+      {"/tokenize", R"({"prompt":"hello"})"},
+      {"/detokenize", R"({"tokens":[65,66]})"}};
+  for (const auto& [path, body] : requests) {
+    expect_error(dispatch({.method = "POST", .target = path, .body = body}, view_, left), 503,
+                 nullptr, path);
+  }
+}
+
+TEST_F(Api, EmbeddingsRefuseWhatCannotFit) {
+  const std::string body = R"({"input":["a",")" + std::string(1'000'000, 'x') + "\"]}";
+  expect_error(post("/v1/embeddings", body), 400, "input", "a megabyte");
+}
+
 TEST_F(Api, ModelNames) {
   for (const char* name : {"tiny", "little", "default", "mlxforge", ""})
     request(chat(str("\"model\":\"", name, "\"")));

@@ -1,6 +1,7 @@
 #include "server/api/generate.h"
 #include "server/api/handlers.h"
 #include "server/api/openai_format.h"
+#include "server/api/read_params.h"
 #include "server/foreign_fields.h"
 #include "server/sampling_fields.h"
 #include "server/structured_output.h"

@@ -9,13 +9,12 @@ namespace mlxforge {
 
 template <class Params>
 ApiResult embed(const ApiCall& call, FieldTablesOf<Params> tables,
-                Result<Embedding> (*make)(Params&, const ModelContext&)) {
-  const ModelContext& model = *call.server.model;
+                Result<Embedding> (*make)(Params&, const ApiCall&)) {
   auto params = read_params<Params>(call, tables);
   if (!params.ok()) return error_reply(params.status());
-  auto embedding = make(*params, model);
+  auto embedding = make(*params, call);
   if (!embedding.ok()) return error_reply(embedding.status());
-  embedding->engine = model.engine;
+  embedding->engine = call.server.model->engine;
   embedding->headers = report_ignored(params->unknown);
   return std::move(*embedding);
 }

@@ -59,7 +59,8 @@ Embedding::Render renderer(const std::string& model, bool as_base64) {
   };
 }
 
-Result<Embedding> make(EmbeddingParams& params, const ModelContext& model) {
+Result<Embedding> make(EmbeddingParams& params, const ApiCall& call) {
+  const ModelContext& model = *call.server.model;
   const int dimensions = params.dimensions.value_or(model.embedding.dimensions);
   if (dimensions > model.embedding.dimensions)
     return Status::invalid(str("'dimensions' (", dimensions, ") must be at most ",
@@ -67,7 +68,8 @@ Result<Embedding> make(EmbeddingParams& params, const ModelContext& model) {
                            "dimensions");
   const auto inputs = split_prompts(std::move(params.input), "input", kMaxEmbeddingInputs);
   if (!inputs.ok()) return inputs.status();
-  auto requests = embedding_requests(inputs.value(), "input", params.priority, model);
+  auto requests =
+      embedding_requests(inputs.value(), "input", params.priority, model, encode_limits(call, 0));
   if (!requests.ok()) return requests.status();
   return Embedding(std::move(*requests), "input", dimensions, renderer(model.id, params.base64));
 }

@@ -7,7 +7,6 @@
 
 #include "server/api/api.h"
 #include "server/generation_fields.h"
-#include "text/prompt.h"
 
 namespace mlxforge {
 
@@ -26,10 +25,6 @@ extern const GenerateEndpoint kMessages;
 extern const GenerateEndpoint kResponses;
 
 ApiResult generate(const ApiCall& call, const GenerateEndpoint& endpoint);
-
-inline EncodeLimits encode_limits(const ApiCall& call) {
-  return {.context = call.server.model->max_ctx, .cancel = call.cancel};
-}
 
 // The first half of it: what the body asks for, and its prompts.
 struct ParsedRequest {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace mlxforge {
 namespace {

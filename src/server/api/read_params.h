@@ -1,9 +1,11 @@
-// The first half of every endpoint with a body: its fields, and that this model is the one meant.
+// The first half of every endpoint with a body: its fields, that this model is the one meant, and
+// what bounds the work on it.
 #pragma once
 
 #include "server/api/api.h"
 #include "server/fields.h"
 #include "server/json.h"
+#include "text/prompt.h"
 
 namespace mlxforge {
 
@@ -16,6 +18,11 @@ Result<Params> read_params(const ApiCall& call, FieldTablesOf<Params> tables, Pa
   if (status.ok()) status = check_model(params.model, *call.server.model);
   if (!status.ok()) return status;
   return params;
+}
+
+// `answer`: the tokens that the prompt must leave.
+inline EncodeLimits encode_limits(const ApiCall& call, int answer = 1) {
+  return {.context = call.server.model->max_ctx, .answer = answer, .cancel = call.cancel};
 }
 
 }  // namespace mlxforge

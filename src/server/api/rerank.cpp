@@ -75,7 +75,8 @@ Embedding::Render renderer(const std::string& model, const RerankParams& params,
   };
 }
 
-Result<Embedding> make(RerankParams& params, const ModelContext& model) {
+Result<Embedding> make(RerankParams& params, const ApiCall& call) {
+  const ModelContext& model = *call.server.model;
   if (!model.embedding.declared)
     return Status::invalid(
         "this model was not trained to rank: its files declare no embedding "
@@ -84,7 +85,8 @@ Result<Embedding> make(RerankParams& params, const ModelContext& model) {
         "model");
   const auto inputs = texts(params);
   if (!inputs.ok()) return inputs.status();
-  auto requests = embedding_requests(inputs.value(), "documents", params.priority, model);
+  auto requests =
+      embedding_requests(inputs.value(), "documents", params.priority, model, encode_limits(call, 0));
   if (!requests.ok()) return requests.status();
   return Embedding(std::move(*requests), "documents", model.embedding.dimensions,
                    renderer(model.id, params, inputs.value()));

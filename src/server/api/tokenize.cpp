@@ -94,7 +94,10 @@ Result<OrderedJson> detokenized(DetokenizeParams& params, const ApiCall& call) {
     return s;
   Detokenizer detokenizer(*model.tokenizer, Detokenizer::Specials::shown);
   std::string text;
-  for (const int32_t id : *params.tokens) text += detokenizer.push(id);
+  for (const int32_t id : *params.tokens) {
+    if (call.cancel.is_set()) return Status{Code::unavailable, "the client has left", ""};
+    text += detokenizer.push(id);
+  }
   return OrderedJson{{"prompt", text + detokenizer.flush()}};
 }
 
