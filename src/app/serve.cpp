@@ -42,6 +42,13 @@ TlsFiles tls_files(const ServeOptions& options) {
   return {options.tls_cert, options.tls_key};
 }
 
+std::string otlp_endpoint(const ServeOptions& options) {
+  if (!options.otlp_endpoint.empty() && !options.otlp_endpoint.starts_with("http://"))
+    throw UsageError("[options] expected --otlp-endpoint http://HOST:PORT, got " +
+                     options.otlp_endpoint);
+  return options.otlp_endpoint;
+}
+
 ServerOptions server_options(const Options& options) {
   ServerOptions result;
   result.host = options.serve.host;
@@ -53,6 +60,7 @@ ServerOptions server_options(const Options& options) {
   result.rates = {
       .requests_per_minute = static_cast<double>(options.serve.rates.requests_per_minute),
       .tokens_per_minute = static_cast<double>(options.serve.rates.tokens_per_minute)};
+  result.otlp_endpoint = otlp_endpoint(options.serve);
   result.strict = options.serve.strict;
   result.limits = http_limits(options.serve.http);
   return result;

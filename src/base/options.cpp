@@ -113,6 +113,10 @@ constexpr OptionField kFields[] = {
         {"tokens-per-minute", "N", "serve",
          "The same for tokens, of prompts and answers: a key that has used them up waits. 0 is no "
          "limit."}),
+    field<&O::serve, &ServeOptions::otlp_endpoint>(
+        {"otlp-endpoint", "URL", "serve",
+         "An OpenTelemetry collector such as http://127.0.0.1:4318 that gets a span of each "
+         "request; without it OTEL_EXPORTER_OTLP_ENDPOINT counts."}),
     field<&O::serve, &ServeOptions::strict>(
         {"strict", "", "serve",
          "Refuse request fields that nobody knows instead of ignoring them."}),

@@ -90,6 +90,7 @@ struct ServeOptions {
   ReasoningChoice reasoning = ReasoningChoice::automatic;
   RateOptions rates;
   HttpOptions http;
+  std::string otlp_endpoint;  // a URL; empty: the environment's
   bool strict = false;
   bool allow_request_template = false;
 };

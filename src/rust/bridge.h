@@ -1,7 +1,7 @@
 // The Rust libraries as C++ sees them: mlxforge::rs::Tokenizer (tokenizers), mlxforge::rs::Template
-// (minijinja), mlxforge::rs::Grammars and Matcher (llguidance), each in a rust::Box that owns it.
-// Their functions are listed in src/rust/src/lib.rs; const ones may be called from any thread. Text
-// given to them must be UTF-8.
+// (minijinja), mlxforge::rs::Grammars and Matcher (llguidance), mlxforge::rs::Traces
+// (opentelemetry), each in a rust::Box that owns it. Their functions are listed in
+// src/rust/src/lib.rs; const ones may be called from any thread. Text given to them must be UTF-8.
 //
 // They report failures as rust::Error; call them through checked(), which makes that an Error of
 // ours.

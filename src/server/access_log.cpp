@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "server/request_span.h"
 
 namespace mlxforge {
 namespace {
@@ -35,13 +36,25 @@ void add_summary(std::vector<LogField>& fields, const Generation& generation) {
 
 AccessLog::~AccessLog() {
   ++metrics_.responses[static_cast<size_t>(status_ / 100)];
+  const double ms = ms_between(start_, Clock::now());
+  write_line(ms);
+  if (tracing_)
+    tracing_->record(request_span({.request = request_,
+                                   .id = id_,
+                                   .key = key_,
+                                   .status = status_,
+                                   .ms = ms,
+                                   .generation = generation_}));
+}
+
+void AccessLog::write_line(double ms) const {
   std::vector<LogField> fields = {bare("method", printable(request_.method)),
                                   bare("target", printable(request_.target)),
                                   number("status", status_)};
   fields.back().show_name = false;
   if (!key_.empty()) fields.push_back({.name = "key", .value = printable(key_)});
   if (generation_) add_summary(fields, *generation_);
-  fields.push_back(number("ms", static_cast<int64_t>(ms_between(start_, Clock::now()))));
+  fields.push_back(number("ms", static_cast<int64_t>(ms)));
   fields.push_back({.name = "id", .value = id_});
   log_fields(LogLevel::info, fields);
 }

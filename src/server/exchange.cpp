@@ -147,7 +147,7 @@ asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest&
   std::string id = request_id(request.header("x-request-id"));
   out.add_headers({{"x-request-id", id}});
   out.add_headers(context.access.headers(request));
-  AccessLog log(request, std::move(id), context.state.metrics);
+  AccessLog log(request, std::move(id), context.state.metrics, context.tracing);
   auto admitted = context.access.admit(request, is_public(request));
   if (auto* refusal = std::get_if<HttpReply>(&admitted))
     co_return co_await send_reply(std::move(*refusal), out, log);

@@ -11,12 +11,14 @@
 #include "server/http/response_writer.h"
 #include "server/hub.h"
 #include "server/state.h"
+#include "server/tracing.h"
 
 namespace mlxforge {
 
 struct ExchangeContext {
   const Access& access;
   RateLimits& limits;
+  const Tracing* tracing;  // null: none
   ServerState& state;
   Hub& hub;
   boost::asio::thread_pool& handlers;

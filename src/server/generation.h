@@ -52,7 +52,9 @@ class Generation {
 
   bool failed() const { return !error_.ok(); }
   Usage usage() const;  // so far
-  // For the log.
+  const ModelContext& model() const { return *model_; }
+  // For the log and traces.
+  const Timings& timings() const { return totals_.timings; }  // of the choices that have ended
   const char* finish() const;
   const std::string& note() const { return note_; }  // the seed of a sampled answer
 

@@ -26,6 +26,7 @@
 #include "server/exchange.h"
 #include "server/http/connection.h"
 #include "server/http/listener.h"
+#include "server/tracing.h"
 
 namespace mlxforge {
 namespace asio = boost::asio;
@@ -69,6 +70,7 @@ class Server::Impl {
     std::signal(SIGPIPE, SIG_IGN);  // a write to a closed connection is an error code
     allow_descriptors(options_.limits.connections + kOtherDescriptors);
     if (!options_.tls.certificate.empty()) tls_.emplace(options_.tls);
+    tracing_ = start_tracing(options_.otlp_endpoint);
     Listener listener = listen();
     acceptor_ = std::move(listener.acceptor);
     port_ = listener.port;
@@ -194,9 +196,13 @@ class Server::Impl {
   asio::awaitable<void> serve(const HttpRequest& request, ResponseWriter& out) {
     const InFlight in_flight(*this);
     if (draining_) out.close_after();
-    co_await serve_exchange(
-        {.access = *access_, .limits = limits_, .state = state, .hub = hub_, .handlers = handlers_},
-        request, out);
+    co_await serve_exchange({.access = *access_,
+                             .limits = limits_,
+                             .tracing = tracing_.get(),
+                             .state = state,
+                             .hub = hub_,
+                             .handlers = handlers_},
+                            request, out);
   }
 
   asio::awaitable<void> follow_signals() {
@@ -223,6 +229,7 @@ class Server::Impl {
   asio::signal_set signals_;
   asio::thread_pool handlers_;
   RateLimits limits_;
+  std::unique_ptr<const Tracing> tracing_;
   Hub hub_;
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> draining_ = false;

@@ -37,7 +37,8 @@ struct ServerOptions {
   HttpLimits limits;
   AccessRules access;
   RateRules rates;
-  bool strict = false;  // a field that nobody knows is refused, not ignored
+  std::string otlp_endpoint;  // where spans of requests go; empty: where the environment says
+  bool strict = false;        // a field that nobody knows is refused, not ignored
 };
 
 class Server {

@@ -12,6 +12,7 @@ mod schema_depth;
 mod template;
 mod token_bytes;
 mod tokenizer;
+mod trace;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
@@ -19,6 +20,7 @@ use std::sync::Once;
 use grammar::{Grammars, Matcher};
 use template::Template;
 use tokenizer::Tokenizer;
+use trace::Traces;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
@@ -94,6 +96,30 @@ pub mod ffi {
         blanks: bool,  // JSON: white space between its tokens
     }
 
+    enum AttributeKind {
+        Text,
+        Integer,
+        Real,
+        List, // of one text
+    }
+
+    struct SpanAttribute {
+        name: String,
+        kind: AttributeKind,
+        text: String,
+        number: f64,
+    }
+
+    /// A request that has ended.
+    struct RequestSpan {
+        name: String,
+        traceparent: String, // the client's headers (W3C Trace Context); may be empty
+        tracestate: String,
+        ms: f64, // how long it took
+        failed: bool,
+        attributes: Vec<SpanAttribute>,
+    }
+
     unsafe extern "C++" {
         include!("base/cancel_flag.h");
         #[namespace = "mlxforge"]
@@ -127,6 +153,12 @@ pub mod ffi {
         fn mask(self: &mut Matcher, out: &mut [u32]) -> Result<()>;
         fn accept(self: &mut Matcher, id: u32) -> Result<()>;
         fn ended(self: &Matcher) -> bool;
+
+        type Traces;
+        fn start_traces(endpoint: &str) -> Result<Box<Traces>>;
+        fn record(self: &Traces, span: &RequestSpan) -> Result<()>;
+        fn news(self: &Traces) -> String;
+        fn shut_down(self: &Traces, ms: u64) -> Result<()>;
     }
 }
 
@@ -155,4 +187,8 @@ fn compile_template(source: &str) -> Result<Box<Template>> {
 
 fn grammars_of(table: &ffi::TokenTable, end_ids: &[u32]) -> Result<Box<Grammars>> {
     guard(|| Ok(Box::new(Grammars::new(table, end_ids)?)))
+}
+
+fn start_traces(endpoint: &str) -> Result<Box<Traces>> {
+    guard(|| Ok(Box::new(Traces::start(endpoint)?)))
 }
