@@ -1,6 +1,7 @@
 """/openapi.json: a valid document, and the real answers of every operation, streamed ones too, are what it says and nothing beyond."""
 
 import json
+import re
 import urllib.parse
 
 import pytest
@@ -8,7 +9,9 @@ from checkpoints import with_pooling
 from conftest import TINY
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
+from scripted_model import scripted_model
 from serving import Server
+from test_reasoning import ASKS, THINKS
 
 HELLO = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
 COLOUR = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"], "additionalProperties": False}
@@ -17,6 +20,8 @@ CALLS = {"tools": CHAT_TOOLS, "tool_choice": "required", "max_tokens": 200}
 MESSAGE_TOOLS = {"tools": [{"name": "paint", "input_schema": COLOUR}], "tool_choice": {"type": "any"}, "max_tokens": 200}
 RESPONSE_TOOLS = {"tools": [{"type": "function", "name": "paint", "parameters": COLOUR}], "tool_choice": "required"}
 CHAT, TEXT, MESSAGES, RESPONSES = "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"
+
+ANY = re.compile(r"{[^}]*}")
 
 # (method, path, body) -> the status expected. Every operation of the document is among them.
 REQUESTS = [
@@ -51,8 +56,11 @@ REQUESTS = [
     ("post", RESPONSES, {"input": "hi", "stream": True} | RESPONSE_TOOLS, 200),
     ("post", RESPONSES, {}, 400),
     ("get", RESPONSES + "/{kept}", None, 200),
+    ("get", RESPONSES + "/{kept}/input_items", None, 200),
+    ("get", RESPONSES + "/{kept}/input_items?limit=0", None, 400),
     ("delete", RESPONSES + "/{kept}", None, 200),
     ("get", RESPONSES + "/{kept}", None, 404),
+    ("get", RESPONSES + "/{kept}/input_items", None, 404),
     ("delete", RESPONSES + "/{kept}", None, 404),
     ("post", "/v1/embeddings", {"input": ["a", "b"], "dimensions": 4}, 200),
     ("post", "/v1/embeddings", {"input": "a", "encoding_format": "base64"}, 200),
@@ -105,7 +113,7 @@ def check(document, schema, value):
 def operation_of(document, method, path):
     """(operation, its name): {...} in the path of a request is a value, in the document's a name."""
     for pattern in document["paths"]:
-        if pattern.split("{")[0] == path.split("{")[0] and method in document["paths"][pattern]:
+        if ANY.sub("", pattern) == ANY.sub("", path.split("?")[0]) and method in document["paths"][pattern]:
             return document["paths"][pattern][method], (method, pattern)
     raise AssertionError(f"{method} {path} is not in the document")
 
@@ -149,6 +157,21 @@ def test_answers_of_every_operation(server, document):
         if path == RESPONSES and expected == 200 and not body.get("stream"):
             kept = json.loads(reply.text)["id"]
     assert tried == {(method, path) for path, item in document["paths"].items() for method in item}
+
+
+@pytest.fixture(scope="module")
+def thinker(tmp_path_factory):
+    with Server(scripted_model(tmp_path_factory.mktemp("thinker"), THINKS, ASKS), "--max-ctx", "1024") as server:
+        yield server
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("path, body, word", [(CHAT, HELLO, "reasoning_content"), (MESSAGES, HELLO, "thinking"), (RESPONSES, {"input": "hi"}, "reasoning_text")])
+def test_answers_with_reasoning(thinker, document, path, body, word, streamed):
+    limit = "max_output_tokens" if path == RESPONSES else "max_tokens"
+    reply = thinker.send("POST", path, body | {limit: 200, "temperature": 0, "stream": streamed})
+    assert reply.status == 200 and f'"{word}"' in reply.text
+    check_answer(document, operation_of(document, "post", path)[0], reply)
 
 
 def test_what_a_request_may_be(document):

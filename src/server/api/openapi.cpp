@@ -104,18 +104,23 @@ OrderedJson responses_of(const Operation& operation) {
   return out;
 }
 
-// The {...} at the end of a path.
-OrderedJson parameters_of(std::string_view path) {
-  const size_t brace = path.find('{');
-  if (brace == path.npos) return OrderedJson::array();
-  const std::string name(path.substr(brace + 1, path.size() - brace - 2));
-  return OrderedJson::array(
-      {{{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
+// The {...} in a path, and what its query may hold.
+OrderedJson parameters_of(const Operation& operation) {
+  OrderedJson out = OrderedJson::array();
+  const std::string_view path = operation.path;
+  if (const size_t brace = path.find('{'); brace != path.npos) {
+    const std::string name(path.substr(brace + 1, path.find('}') - brace - 1));
+    out.push_back(
+        {{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
+  }
+  for (const FieldRule& rule : operation.query)
+    out.push_back({{"name", rule.name}, {"in", "query"}, {"schema", schema_of(rule)}});
+  return out;
 }
 
 OrderedJson json_of(const Endpoint& endpoint, const Operation& operation) {
   OrderedJson out = {{"summary", operation.summary},
-                     {"parameters", parameters_of(operation.path)},
+                     {"parameters", parameters_of(operation)},
                      {"responses", responses_of(operation)}};
   if (const char* schema = operation.request.schema) {
     out["requestBody"] = body("application/json", reference(schema));

@@ -11,6 +11,12 @@ std::vector<FieldRule> fields_of() {
   return rules_of(endpoint.fields);
 }
 
+constexpr FieldRule kPageQuery[] = {
+    {"limit", FieldType::integer, 1, 100, nullptr},
+    {"order", FieldType::string, -kUnbounded, kUnbounded, nullptr},
+    {"after", FieldType::string, -kUnbounded, kUnbounded, nullptr},
+};
+
 constexpr Operation kOperations[] = {
     {"GET", "/", "A page to chat on", {.content_type = "text/html"}},
     {"GET", "/health", "What the server is doing", {.schema = "Health", .status_503 = "Health"}},
@@ -44,6 +50,12 @@ constexpr Operation kOperations[] = {
      {.schema = "Response", .event = "ResponseEvent"},
      {"ResponseRequest", fields_of<kResponses>}},
     {"GET", "/v1/responses/{id}", "A response that is kept", {"Response"}},
+    {"GET",
+     "/v1/responses/{id}/input_items",
+     "The input of a response that is kept",
+     {"ListedItems"},
+     {},
+     kPageQuery},
     {"DELETE", "/v1/responses/{id}", "Forgets a response", {"DeletedResponse"}},
     {"POST",
      "/v1/embeddings",

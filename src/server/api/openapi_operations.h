@@ -26,7 +26,8 @@ struct Operation {
   std::string_view path;
   const char* summary;
   Answer answer;
-  Request request;
+  Request request = {};
+  std::span<const FieldRule> query = {};
 };
 
 std::span<const Operation> operations();

@@ -85,8 +85,8 @@ Result<Embedding> make(RerankParams& params, const ApiCall& call) {
         "model");
   const auto inputs = texts(params);
   if (!inputs.ok()) return inputs.status();
-  auto requests =
-      embedding_requests(inputs.value(), "documents", params.priority, model, encode_limits(call, 0));
+  auto requests = embedding_requests(inputs.value(), "documents", params.priority, model,
+                                     encode_limits(call, 0));
   if (!requests.ok()) return requests.status();
   return Embedding(std::move(*requests), "documents", model.embedding.dimensions,
                    renderer(model.id, params, inputs.value()));
