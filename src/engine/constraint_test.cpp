@@ -38,9 +38,10 @@ TEST_F(ConstraintTest, ARowIsAsAloneInAnyCompany) {
   for (size_t i = 0; i < requests.size(); ++i) expected[i] = alone(requests[i]);
   for (const EngineTweaks& tweaks :
        {EngineTweaks{}, EngineTweaks{.threads = 1, .prefill_chunk = 3},
-        EngineTweaks{.max_batch = 3}, EngineTweaks{.kv_blocks = 8},  // preempts
+        EngineTweaks{.max_batch = 3}, EngineTweaks{.kv_blocks = 8},
         EngineTweaks{.kernels = KernelChoice::reference, .max_batch = 12}}) {
     const Answers answers = run(requests, tweaks);
+    EXPECT_EQ(preempted, tweaks.kv_blocks == 8);
     if (tweaks.kernels == KernelChoice::reference) {  // other bits, the same promise
       for (const auto& [id, answer] : answers) EXPECT_NE(answer.finish, FinishReason::error);
     } else {

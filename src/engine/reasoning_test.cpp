@@ -65,8 +65,10 @@ TEST_F(ReasoningTest, ARowIsAsAloneInAnyCompany) {
   Answers expected;
   for (size_t i = 0; i < requests.size(); ++i) expected[i] = alone(requests[i]);
   for (const EngineTweaks& tweaks :
-       {EngineTweaks{}, EngineTweaks{.max_batch = 3}, EngineTweaks{.kv_blocks = 8}})  // preempts
+       {EngineTweaks{}, EngineTweaks{.max_batch = 3}, EngineTweaks{.kv_blocks = 8}}) {
     EXPECT_EQ(run(requests, tweaks), expected);
+    EXPECT_EQ(preempted, tweaks.kv_blocks == 8);
+  }
 }
 
 }  // namespace

@@ -65,6 +65,24 @@ TEST(Reasoning, ThatIsCutIsNoAnswer) {
   EXPECT_EQ(cut.usage().reasoning_tokens, 11);
 }
 
+TEST(Reasoning, ThatIsOneTokenCounts) {
+  auto json = nlohmann::json::parse(test_tokenizer_json());
+  auto both = json["added_tokens"][0];
+  both["id"] = kTestVocab;
+  both["content"] = "<think></think>";
+  both["special"] = false;
+  json["added_tokens"].push_back(both);
+  const auto model = test_model(nullptr);
+  model->tokenizer = std::make_shared<const Tokenizer>(Tokenizer::from_json(json.dump()));
+  TokenStream stream(model, {}, {.reasoning = ReasoningStage::before});
+  const std::vector<int32_t> tokens = {kTestVocab, 'a'};
+  EXPECT_EQ(stream.push(tokens, {}, true).text, "a");
+  EXPECT_EQ(stream.reasoning_tokens(), 1);
+  TokenStream plain(model, {}, {.reasoning = ReasoningStage::before});
+  plain.push(std::span(tokens).last(1), {}, true);
+  EXPECT_EQ(plain.reasoning_tokens(), 0);
+}
+
 TEST_F(Api, AnEffortIsABudgetUnlessTheTemplateReadsIt) {
   model_->reasoning = std::make_shared<const ReasoningTokens>(model_->tokenizer);
   const std::pair<const char*, std::optional<int>> budgets[] = {

@@ -99,13 +99,14 @@ Piece TokenStream::push(std::span<const int32_t> tokens, std::span<const TokenLo
 
 void TokenStream::add_text(std::string_view text, Piece& piece) {
   if (!reasoning_) return add_answer(stops_.push(text), piece);
-  const auto inside = [&] { return reasoning_->stage() == ReasoningStage::inside; };
-  const bool was_inside = inside();
+  const auto answers = [&] { return reasoning_->stage() == ReasoningStage::after; };
+  const bool answered = answers();
   const ReasonedText parts = reasoning_->push(text);
   piece.reasoning += parts.reasoning;
   add_answer(stops_.push(parts.answer), piece);
-  if (was_inside || inside()) reasoning_tokens_ = tokens_;
-  if (was_inside && !inside()) detokenizer_.begin_text();
+  if (answered || !reasoning_->begun()) return;
+  reasoning_tokens_ = tokens_;
+  if (answers()) detokenizer_.begin_text();
 }
 
 void TokenStream::add_answer(std::string_view text, Piece& piece) {

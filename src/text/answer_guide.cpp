@@ -66,10 +66,10 @@ void AnswerGuide::accept(int32_t id) {
 // The beginning of <think> need not be one of the answer.
 void AnswerGuide::follow_grammar(int32_t id) {
   const auto& mask = constraint_->mask();
-  if (mask.ok() && has(mask.value(), id))
-    constraint_->accept(id);
-  else
+  if (stage() == before && mask.ok() && !has(mask.value(), id))
     constraint_.reset();
+  else
+    constraint_->accept(id);
 }
 
 // Never inside a character.

@@ -111,6 +111,17 @@ TEST(AnswerGuide, TheGrammarBeginsBehindTheReasoning) {
   }
 }
 
+TEST(AnswerGuide, WhatTheGrammarDoesNotAllowIsAFailure) {
+  for (const Model& m : models()) {
+    AnswerGuide guide(m.regex("yes"), m.rules(after));
+    guide.accept(m.ids({"q"}).back());
+    EXPECT_FALSE(guide.allowed().ok()) << m.name;
+    AnswerGuide reasons(m.regex("yes"), m.rules(before));
+    for (const int32_t id : m.ids({"<think>"})) reasons.accept(id);
+    EXPECT_TRUE(reasons.allowed().ok()) << m.name;
+  }
+}
+
 TEST(AnswerGuide, NoTokenReachesFromTheReasoningIntoTheAnswer) {
   for (const Model& m : models()) {
     if (!m.tokenizer->token_to_id(">!")) continue;

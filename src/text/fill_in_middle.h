@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "base/status.h"
-#include "text/tokenizer.h"
+#include "text/prompt.h"
 
 namespace mlxforge {
 
 // Both are text throughout; BOS by the tokenizer's rule. A failure when the tokenizer has no such
 // tokens.
 Result<std::vector<int32_t>> encode_fill_in_middle(const Tokenizer& tokenizer,
-                                                   std::string_view prefix,
-                                                   std::string_view suffix);
+                                                   std::string_view prefix, std::string_view suffix,
+                                                   const EncodeLimits& limits = {});
 
 }  // namespace mlxforge

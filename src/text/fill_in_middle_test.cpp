@@ -45,6 +45,20 @@ TEST(FillInMiddle, PrefixSuffixMiddleInTheModelsOwnTokens) {
     expect_filled(load_vocab(vocab), {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"});
 }
 
+TEST(FillInMiddle, WhatCannotFitOrNobodyWantsIsAFailure) {
+  const Tokenizer tokenizer = with_added({"<fim_prefix>", "<fim_suffix>", "<fim_middle>"});
+  const std::string half(5000, 'q');
+  EXPECT_TRUE(encode_fill_in_middle(tokenizer, half, half).ok());
+  const auto code = [&](const EncodeLimits& limits) {
+    return encode_fill_in_middle(tokenizer, half, half, limits).status().code;
+  };
+  const int least = static_cast<int>(tokenizer.fewest_tokens(half));
+  EXPECT_EQ(code({.context = least + 1}), Code::context_exceeded);
+  CancelFlag cancel;
+  cancel.set();
+  EXPECT_EQ(code({.cancel = cancel}), Code::unavailable);
+}
+
 TEST(FillInMiddle, NeedsAModelThatKnowsIt) {
   const auto ids = encode_fill_in_middle(from_json_fixture("qwen2"), "a", "b");
   ASSERT_FALSE(ids.ok());

@@ -41,7 +41,8 @@ class Constraint {
   // Of the next token; waits while it is being computed. A failure: the grammar has become too
   // complex to follow, or no token fits.
   const Result<TokenMask>& mask();
-  // The next token is `id`, which its mask has. The mask after it is computed from now on.
+  // The next token is `id`, which its mask has, else the mask after it is a failure. That mask is
+  // computed from now on.
   void accept(int32_t id);
   // The text is complete and nothing can follow.
   bool ended() const { return ended_; }

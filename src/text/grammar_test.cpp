@@ -114,6 +114,7 @@ TEST_P(GrammarTest, SchemasInLarkGrammars) {
                                      {R"({"x-guidance":{"lenient":true}})", "'x-guidance'"},
                                      {R"({"enum":[]})", "enum"},
                                      {"nothing", "must follow %json"},
+                                     {R"({"type":)", "EOF while parsing a value"},
                                      {"", "must follow %json"}}) {
     const std::string message = refusal(Kind::lark, str("start: a\na: \"x\" | %json ", schema));
     EXPECT_NE(message.find(name), message.npos) << schema << ": " << message;

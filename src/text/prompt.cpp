@@ -162,7 +162,8 @@ class ChatEncoder {
   std::vector<std::string_view> special_texts_;
 };
 
-// Long before it is encoded, a prompt's bytes can tell that it is too long.
+}  // namespace
+
 Status check_length(const Tokenizer& tokenizer, std::string_view prompt,
                     const EncodeLimits& limits) {
   const size_t least = tokenizer.fewest_tokens(prompt);
@@ -174,8 +175,6 @@ Status check_length(const Tokenizer& tokenizer, std::string_view prompt,
 }
 
 Status cancelled() { return {Code::unavailable, "the client has left", ""}; }
-
-}  // namespace
 
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,
                                          const ChatInput& input, const EncodeLimits& limits) {

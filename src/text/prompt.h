@@ -23,6 +23,12 @@ struct EncodeLimits {
   const CancelFlag& cancel = kNeverCancelled;
 };
 
+// Long before it is encoded, a prompt's bytes can tell that it is too long.
+Status check_length(const Tokenizer& tokenizer, std::string_view prompt,
+                    const EncodeLimits& limits);
+// The failure of a request that nobody waits for any more.
+Status cancelled();
+
 // A chat. BOS stands there once: the template's, else the tokenizer's where it adds one.
 // The tokenizer is the one that the template was made with.
 Result<std::vector<int32_t>> encode_chat(const Tokenizer& tokenizer, const ChatTemplate& chat,

@@ -59,6 +59,7 @@ ReasonedText ReasoningSplitter::push(std::string_view text) {
 }
 
 void ReasoningSplitter::leave(ReasoningStage was, ReasonedText& out) {
+  if (stage() == inside) begun_ = true;
   if (was == inside) show_reasoning(held_.size() - kThinkEnd.size(), out);
   if (was == before && stage() == after)
     out.answer += held_;

@@ -51,11 +51,15 @@ class ReasoningSplitter {
  public:
   // `trims`: newlines between reasoning and answer are dropped, else they are the answer's.
   ReasoningSplitter(ReasoningStage stage, bool trims)
-      : scanner_(stage), trims_(trims), at_start_(stage == ReasoningStage::inside) {}
+      : scanner_(stage),
+        trims_(trims),
+        at_start_(stage == ReasoningStage::inside),
+        begun_(at_start_) {}
 
   ReasonedText push(std::string_view text);
   ReasonedText flush();  // at the end: what was held back
   ReasoningStage stage() const { return scanner_.stage(); }
+  bool begun() const { return begun_; }  // some reasoning has
 
  private:
   void leave(ReasoningStage was, ReasonedText& out);
@@ -66,6 +70,7 @@ class ReasoningSplitter {
   bool trims_;
   bool at_start_;  // of the reasoning, or of the answer behind it: blanks, or newlines, are not
                    // shown
+  bool begun_;
   std::string held_;
 };
 

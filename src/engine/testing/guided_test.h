@@ -48,6 +48,7 @@ class GuidedTest : public ::testing::Test {
  protected:
   TinyModel model;
   std::shared_ptr<const Tokenizer> tokenizer = ascii_tokenizer();
+  bool preempted = false;  // in the last run
   GrammarCompiler compiler{tokenizer, {kEnd}};
 
   Request request(const std::string& regex, uint64_t seed = 1) {
@@ -68,14 +69,18 @@ class GuidedTest : public ::testing::Test {
     const auto engine = make_engine(model, tweaks);
     for (size_t i = 0; i < requests.size(); ++i) engine->submit(i, requests[i], Clock::now());
     Answers answers;
+    preempted = false;
     while (!engine->idle()) {
+      int running = engine->stats().running;
       for (const StepEvent& event : engine->step()) {
+        running -= event.last;
         Answer& answer = answers[event.id];
         answer.tokens.insert(answer.tokens.end(), event.tokens.begin(), event.tokens.end());
         answer.finish = event.finish;
         answer.error = event.error;
         answer.predicted_n = event.timings.predicted_n;
       }
+      preempted |= engine->stats().running < running;
     }
     return answers;
   }

@@ -14,7 +14,8 @@ pub fn with_schemas(text: &str, held: impl Fn(Value) -> Result<Value>) -> Result
     while let Some(at) = rest.find(SCHEMA) {
         let (before, after) = rest.split_at(at + SCHEMA.len());
         let mut values = Deserializer::from_str(after).into_iter();
-        let schema = values.next().and_then(|value| value.ok()).ok_or("a JSON schema must follow %json")?;
+        let schema = values.next().ok_or("a JSON schema must follow %json")?;
+        let schema = schema.map_err(|e| format!("a JSON schema must follow %json: behind it {e}"))?;
         out.push_str(before);
         out.push_str(&held(schema)?.to_string());
         rest = &after[values.byte_offset()..];

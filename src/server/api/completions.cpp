@@ -31,9 +31,9 @@ Result<TokenIds> encode_one(const OrderedJson& prompt, const GenerationParams& p
   }
   const Tokenizer& tokenizer = *call.server.model->tokenizer;
   const auto& text = prompt.get_ref<const std::string&>();
-  if (!suffix.empty()) return encode_fill_in_middle(tokenizer, text, suffix);
   EncodeLimits limits = encode_limits(call);
   if (params.token_limit() == 0) limits.answer = 0;
+  if (!suffix.empty()) return encode_fill_in_middle(tokenizer, text, suffix, limits);
   return encode_text(tokenizer, text, limits);
 }
 

@@ -95,7 +95,7 @@ Result<OrderedJson> detokenized(DetokenizeParams& params, const ApiCall& call) {
   Detokenizer detokenizer(*model.tokenizer, Detokenizer::Specials::shown);
   std::string text;
   for (const int32_t id : *params.tokens) {
-    if (call.cancel.is_set()) return Status{Code::unavailable, "the client has left", ""};
+    if (call.cancel.is_set()) return cancelled();
     text += detokenizer.push(id);
   }
   return OrderedJson{{"prompt", text + detokenizer.flush()}};
