@@ -1,7 +1,9 @@
 """Spans of requests as a loopback collector receives them, read with OpenTelemetry's own protobuf classes."""
 
+import json
 import socket
 import threading
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -59,6 +61,17 @@ def parent(flags):
     return {"traceparent": f"00-{TRACE}-{PARENT}-{flags}", "tracestate": "vendor=1"}
 
 
+def leave(server, id):
+    """A client that closes its connection at the first event of a long answer."""
+    body = BODY | {"max_tokens": 400, "n": 64, "stream": True}
+    request = urllib.request.Request(
+        server.url + CHAT, json.dumps(body).encode(), {"Content-Type": "application/json", "x-request-id": id, "Authorization": "Bearer sk-a"}
+    )
+    with urllib.request.urlopen(request, timeout=120) as reply:
+        reply.readline()
+    wait_for(lambda: server.find(id), "its line in the log")
+
+
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory):
     """What a collector has of a server's requests once the server has ended, and the answers to some of them."""
@@ -76,6 +89,7 @@ def traced(tmp_path_factory):
         send("bad", CHAT, BODY | {"temperature": -1})
         send("model", "/v1/models/f32?x=1")
         send("nowhere", "/v1/nothing")
+        leave(server, "leaver")
         stream(server, CHAT, BODY, {"x-request-id": "streamed", "Authorization": "Bearer sk-a"})
         assert server.send("FROB", "/v1/models", headers={"x-request-id": "odd"}).status in (401, 405)
     return collector
@@ -122,6 +136,8 @@ def test_a_span_lasts_as_long_as_its_request(traced):
 def test_other_requests(traced):
     assert attributes(traced.span("text"))["gen_ai.operation.name"] == "text_completion"
     assert attributes(traced.span("streamed"))["gen_ai.usage.output_tokens"] == 5
+    left = attributes(traced.span("leaver"))
+    assert left["gen_ai.response.finish_reasons"] == ["disconnect"] and not any("latency" in name for name in left)
     bad = traced.span("bad")
     assert attributes(bad)["http.response.status_code"] == 400
     assert bad.status.code == Status.STATUS_CODE_UNSET  # the client's fault, not the server's
@@ -132,12 +148,24 @@ def test_other_requests(traced):
     assert traced.span("odd").name == "HTTP" and attributes(traced.span("odd"))["http.request.method"] == "_OTHER"
 
 
-@pytest.mark.parametrize("variable, path", [("OTEL_EXPORTER_OTLP_ENDPOINT", ""), ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces")])
-def test_the_environments_endpoint(variable, path):
+@pytest.mark.parametrize(
+    "variable, path, name",
+    [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "", {"OTEL_SERVICE_NAME": "llama"}),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/v1/traces", {"OTEL_RESOURCE_ATTRIBUTES": "service.name=llama"}),
+    ],
+)
+def test_the_environments_endpoint_and_name(variable, path, name):
     collector = Collector()
-    with Server(TINY, "--max-ctx", "512", env={variable: collector.url + path, "OTEL_SERVICE_NAME": "llama"}) as server:
+    with Server(TINY, "--max-ctx", "512", env={variable: collector.url + path} | name) as server:
         server.check_alive()
     assert collector.spans and collector.services == {"llama"}
+
+
+def test_an_empty_variable_is_not_set():
+    with Server(TINY, "--max-ctx", "512", env={"OTEL_EXPORTER_OTLP_ENDPOINT": ""}) as server:
+        server.check_alive()
+    assert "traces" not in "".join(server.log)
 
 
 @pytest.fixture

@@ -21,7 +21,8 @@ AccessRules rules_with_keys() {
 
 // The status of a refusal, or 0.
 int refusal(const Access& access, const HttpRequest& request) {
-  const auto admitted = access.admit(request, is_public(request));
+  const Endpoint* endpoint = endpoint_of(request);
+  const auto admitted = access.admit(request, endpoint && endpoint->is_public);
   const auto* reply = std::get_if<HttpReply>(&admitted);
   return reply ? reply->status : 0;
 }

@@ -28,11 +28,12 @@ asio::awaitable<std::invoke_result_t<Work>> in_pool(const ExchangeContext& conte
       asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
 }
 
-// A handler with a body to work on runs in the pool. The strand's cancellation sets a flag, which
-// the handler looks at.
-asio::awaitable<ApiResult> run_handler(const ExchangeContext& context, const HttpRequest& request) {
+// A handler with a body to work on runs in the pool, as does one that takes time without. The
+// strand's cancellation sets a flag, which the handler looks at.
+asio::awaitable<ApiResult> run_handler(const ExchangeContext& context, const HttpRequest& request,
+                                       bool takes_time) {
   const ServerState::View view = context.state.view();
-  if (request.body.empty()) co_return dispatch(request, view);
+  if (!takes_time && request.body.empty()) co_return dispatch(request, view);
   CancelFlag cancel;
   asio::cancellation_slot left = (co_await asio::this_coro::cancellation_state).slot();
   left.assign([&](asio::cancellation_type) { cancel.set(); });
@@ -148,7 +149,8 @@ asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest&
   out.add_headers({{"x-request-id", id}});
   out.add_headers(context.access.headers(request));
   AccessLog log(request, std::move(id), context.state.metrics, context.tracing);
-  auto admitted = context.access.admit(request, is_public(request));
+  const Endpoint* endpoint = endpoint_of(request);
+  auto admitted = context.access.admit(request, endpoint && endpoint->is_public);
   if (auto* refusal = std::get_if<HttpReply>(&admitted))
     co_return co_await send_reply(std::move(*refusal), out, log);
   const Caller& caller = std::get<Caller>(admitted);
@@ -156,7 +158,7 @@ asio::awaitable<void> serve_exchange(ExchangeContext context, const HttpRequest&
   if (request.method == "POST")
     if (auto refusal = rate_refusal(context.limits, caller))
       co_return co_await send_reply(std::move(*refusal), out, log);
-  result = co_await run_handler(context, request);
+  result = co_await run_handler(context, request, endpoint && endpoint->takes_time);
   if (auto* generation = std::get_if<Generation>(&result))
     co_await generate(context, caller, *generation, out, log);
   else if (auto* embedding = std::get_if<Embedding>(&result))

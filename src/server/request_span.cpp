@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "server/api/api.h"
-#include "server/router.h"
 
 namespace mlxforge {
 namespace {
@@ -39,9 +38,8 @@ class Attributes {
 
 // The path as the list of endpoints has it; empty for one that is not there.
 std::string_view route_of(const HttpRequest& request) {
-  const auto found = route(endpoints(), request.method, request.target);
-  const auto* it = std::get_if<Route>(&found);
-  return it ? it->endpoint->path : std::string_view();
+  const Endpoint* endpoint = endpoint_of(request);
+  return endpoint ? endpoint->path : std::string_view();
 }
 
 void add_http(Attributes& out, const RequestFacts& facts, std::string_view method,
@@ -68,6 +66,7 @@ void add_generation(Attributes& out, const Generation& generation, std::string_v
   out.integer("gen_ai.usage.input_tokens", usage.prompt_tokens);
   out.integer("gen_ai.usage.output_tokens", usage.completion_tokens);
   const Timings& timings = generation.timings();
+  if (timings.ttft_ms == 0) return;  // known at the end of the answer only
   out.real("gen_ai.latency.time_in_queue", timings.queue_ms / 1000);
   out.real("gen_ai.latency.time_to_first_token", timings.ttft_ms / 1000);
 }

@@ -16,6 +16,12 @@ std::string traces_url(std::string endpoint) {
   return endpoint + "/v1/traces";
 }
 
+// As OpenTelemetry has it, an empty variable is not set.
+bool in_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value;
+}
+
 }  // namespace
 
 Tracing::Tracing(const std::string& endpoint)
@@ -46,9 +52,9 @@ void Tracing::tell_news() const {
 }
 
 std::unique_ptr<const Tracing> start_tracing(const std::string& endpoint) {
-  const bool in_environment = std::getenv("OTEL_EXPORTER_OTLP_ENDPOINT") ||
-                              std::getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-  if (endpoint.empty() && !in_environment) return nullptr;
+  const bool wanted = !endpoint.empty() || in_environment("OTEL_EXPORTER_OTLP_ENDPOINT") ||
+                      in_environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
+  if (!wanted) return nullptr;
   return std::make_unique<const Tracing>(endpoint);
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{Span, SpanKind, Status, Tracer, TracerProvider};
-use opentelemetry::{Array, Context, KeyValue, StringValue, Value};
+use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
 use opentelemetry_http::{HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
@@ -87,12 +87,7 @@ impl Traces {
             .with_endpoint(endpoint)
             .with_protocol(Protocol::HttpBinary)
             .build()?;
-        let mut resource = Resource::builder();
-        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
-            resource = resource.with_service_name("mlxforge");
-        }
-        let provider =
-            SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build();
+        let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource()).build();
         let tracer = provider.tracer("mlxforge");
         Ok(Self { provider, tracer, reach })
     }
@@ -133,6 +128,15 @@ impl Traces {
     /// Sends what is left, for so long at most.
     pub fn shut_down(&self, ms: u64) -> Result<()> {
         guard(|| Ok(self.provider.shutdown_with_timeout(Duration::from_millis(ms))?))
+    }
+}
+
+/// The service has the environment's name, else ours.
+fn resource() -> Resource {
+    let detected = Resource::builder().build();
+    match detected.get(&Key::from_static_str("service.name")) {
+        Some(name) if !name.as_str().starts_with("unknown_service") => detected,
+        _ => Resource::builder().with_service_name("mlxforge").build(),
     }
 }
 

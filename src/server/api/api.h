@@ -32,12 +32,13 @@ struct Endpoint {
   ApiResult (*handle)(const ApiCall&);
   bool needs_model = true;  // answered 503 unless the server is ok; call.server.model is then set
   bool is_public = false;   // open without an API key
+  bool takes_time = false;  // without a body too: not for a thread that serves connections
 };
 
 std::span<const Endpoint> endpoints();
 
-// Whether the request is for an endpoint that needs no API key.
-bool is_public(const HttpRequest& request);
+// The request's endpoint; null: there is none.
+const Endpoint* endpoint_of(const HttpRequest& request);
 
 // The reply with a failure told in the way that the clients of the request's path expect.
 HttpReply told_as_expected(const HttpRequest& request, HttpReply reply);

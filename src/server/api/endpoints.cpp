@@ -14,7 +14,8 @@ constexpr Endpoint kEndpoints[] = {
     {"GET", "/", chat_page, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/health", health, /*needs_model=*/false, /*is_public=*/true},
     {"GET", "/metrics", metrics, /*needs_model=*/false},
-    {"GET", "/openapi.json", openapi, /*needs_model=*/false},
+    {"GET", "/openapi.json", openapi, /*needs_model=*/false, /*is_public=*/false,
+     /*takes_time=*/true},
     {"GET", "/v1/models", models},
     {"GET", "/v1/models/{model}", model},
     {"POST", "/v1/chat/completions", chat_completions},
@@ -24,7 +25,9 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/v1/responses", responses},
     {"GET", "/v1/responses/{id}", get_response},
     {"DELETE", "/v1/responses/{id}", delete_response},
-    {"GET", "/v1/responses/{id}/input_items", input_items},
+    {"GET", "/v1/responses/{id}/input_items", input_items, /*needs_model=*/true,
+     /*is_public=*/false,
+     /*takes_time=*/true},
     {"POST", "/v1/embeddings", embeddings},
     {"POST", "/v1/rerank", rerank},
     {"POST", "/tokenize", tokenize},
@@ -53,10 +56,10 @@ ApiResult run(const Endpoint& endpoint, const ApiCall& call) try {
 
 std::span<const Endpoint> endpoints() { return kEndpoints; }
 
-bool is_public(const HttpRequest& request) {
+const Endpoint* endpoint_of(const HttpRequest& request) {
   const auto found = route(endpoints(), request.method, request.target);
   const auto* it = std::get_if<Route>(&found);
-  return it && it->endpoint->is_public;
+  return it ? it->endpoint : nullptr;
 }
 
 HttpReply told_as_expected(const HttpRequest& request, HttpReply reply) {
