@@ -9,6 +9,7 @@ mlxforge compares its own modes with --activations float. llama.cpp compares the
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -45,7 +46,7 @@ def write_float32(model, out):
 
 def llama_row(model, text, tokens):
     def run(file, *words):
-        command = [LlamaCpp().folder / "llama-perplexity", "-m", file, "-c", WINDOW, "-b", WINDOW, "-t", 2, *words]
+        command = [LlamaCpp().folder / "llama-perplexity", "-m", file, "-c", WINDOW, "-b", WINDOW, "-t", len(os.sched_getaffinity(0)), *words]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True)
         return done.stdout + done.stderr
 

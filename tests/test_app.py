@@ -109,6 +109,7 @@ def test_bench_prints_one_object_per_batch():
                 "rss_mb", "logits_hash"} <= row.keys()
         layer = {"norm_linear", "rope_append", "paged_attention", "linear_residual", "norm_gated_linear"}
         assert row["op_ms"].keys() == {"embed", "head", "rest"} | layer
+        assert all(ms > 0 for ms in row["op_ms"].values())
         assert sum(row["op_ms"].values()) == pytest.approx(1000 * row["batch"] / row["decode_tok_s"])
         assert row["decode_tok_s"] > 0 and row["prefill_tok_s"] > 0
     assert rows[0]["logits_hash"] == rows[1]["logits_hash"] != "0" * 16

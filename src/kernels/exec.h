@@ -34,7 +34,7 @@ struct Exec {
   mx::Dtype act = mx::float32;        // the checkpoint's float dtype; f32 for quantised GGUF
   mx::Dtype kv = mx::float32;         // K and V in the pool
   std::shared_ptr<ThreadPool> pool;   // never null
-  std::shared_ptr<CpuMemory> memory;  // path cpu
+  std::shared_ptr<CpuMemory> memory;  // never null; its buffers are used on path cpu
 
   bool on_cpu() const { return path == KernelPath::cpu; }
   // The dtype of arrays between ops and of norm weights and biases: CPU kernels compute in f32

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -37,6 +38,12 @@ TEST(WeightMemory, PiecesAreAlignedAndTheirOwnUntilReleased) {
       const auto foreign = [&](std::byte b) { return b != piece.mark; };
       EXPECT_TRUE(std::none_of(piece.memory.get(), piece.memory.get() + piece.bytes, foreign));
     }
+}
+
+TEST(WeightMemory, SmallPiecesShareABlock) {
+  const WeightMemory a = allocate_weights(100), b = allocate_weights(100);
+  EXPECT_FALSE(a.owner_before(b) || b.owner_before(a));
+  EXPECT_LT(std::abs(b.get() - a.get()), ptrdiff_t{64} << 20);
 }
 
 }  // namespace
