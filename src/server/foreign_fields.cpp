@@ -9,11 +9,11 @@ constexpr Field kForBoth[] = {
     // vLLM's
     later("allowed_token_ids", array, "null"),
     later("bad_words", array, "[]"),
-    later("guided_whitespace_pattern", string, "null"),
     later("include_stop_str_in_output", boolean, "false"),
     later("kv_transfer_params", object, "null"),
     later("length_penalty", number, "1"),
     later("logits_processors", array, "[]"),
+    later("prompt_embeds", any, "null"),
     later("return_token_ids", boolean, "false"),
     later("return_tokens_as_token_ids", boolean, "false"),
     later("skip_special_tokens", boolean, "true"),
@@ -50,7 +50,6 @@ constexpr Field kForChat[] = {
 
 constexpr Field kForCompletions[] = {
     later("add_special_tokens", boolean, "true"),
-    later("prompt_embeds", any, "null"),
 };
 
 }  // namespace

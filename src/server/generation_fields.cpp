@@ -70,7 +70,6 @@ constexpr Field kFields[] = {
     {"ignore_eos", boolean, set_boolean<&Params::ignore_eos>},
     {"priority", integer, set_integer<&Params::priority>},
     // Accepted: they say who asks, not what.
-    {"metadata", object},
     {"service_tier", string},
 };
 
@@ -83,6 +82,7 @@ constexpr Field kOpenAiFields[] = {
     {"prompt_logprobs", integer, set_integer<&Params::prompt_logprobs>, 0, kMaxLogprobs},
     // Accepted: they say who asks, not what.
     {"user", string},
+    {"metadata", object},
     {"store", boolean},
     {"safety_identifier", string},
     {"prompt_cache_key", string},

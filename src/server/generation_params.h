@@ -26,9 +26,10 @@ struct ToolParams {
 
 // How the model may reason before it answers: reasoning_fields.h.
 struct ReasoningParams {
-  std::optional<int> budget;               // tokens
-  std::string effort;                      // as OpenAI names it; empty: none given
-  const char* field = "reasoning_budget";  // where these came from
+  std::optional<int> budget;  // tokens
+  std::string effort;         // as OpenAI names it; empty: none given
+  // Where these came from.
+  const char *budget_field = "reasoning_budget", *effort_field = "reasoning_effort";
   // Where the answer begins; none: reasoning is not told from it.
   std::optional<ReasoningStage> stage;
   bool exact = false;  // the answer behind it has a form

@@ -62,7 +62,7 @@ Status normalise_content(OrderedJson& message, size_t i) {
 
 Status check_reasoning(OrderedJson& message, size_t i) {
   const auto reasoning = message.find("reasoning_content");
-  if (reasoning == message.end() || reasoning->is_string() || reasoning->is_null()) return {};
+  if (reasoning == message.end() || reasoning->is_string()) return {};
   return bad(i, ".reasoning_content must be a string");
 }
 
@@ -80,6 +80,8 @@ bool is_text(const OrderedJson& object, const char* name) {
 
 Status normalise_call(OrderedJson& call, const std::string& where, size_t i) {
   if (!call.is_object()) return bad(i, where + " must be an object");
+  for (const char* name : {"id", "type"})
+    if (call.contains(name) && call[name].is_null()) call.erase(name);
   if (call.contains("id") && !is_text(call, "id")) return bad(i, where + ".id must be a string");
   if (call.contains("type") && call["type"] != "function")
     return bad(i, where + ".type must be 'function'");

@@ -77,6 +77,8 @@ TEST(Messages, BringsEveryAcceptedFormToTheTemplatesForm) {
        R"([{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":{}}}],"content":null}])"},
       {R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":""}}]}])",
        R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{}}}]}])"},
+      {R"([{"role":"assistant","content":null,"tool_calls":[{"id":null,"type":null,"function":{"name":"f"}}]}])",
+       R"([{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{}}}]}])"},
       // An answer as the openai package dumps it.
       {R"([{"content":"x","refusal":null,"role":"assistant","annotations":[],"audio":null,"function_call":null,"tool_calls":null}])",
        R"([{"content":"x","role":"assistant","annotations":[]}])"},

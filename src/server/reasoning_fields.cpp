@@ -34,9 +34,9 @@ bool template_reads_effort(const Params& params, const ModelContext& model) {
 
 Status tell_template(const Params& params, ChatInput& input) {
   if (input.kwargs.contains(kEffort))
-    return Status::invalid(
-        str("'", params.reasoning.field, "' is in 'chat_template_kwargs' too; send one of them"),
-        params.reasoning.field);
+    return Status::invalid(str("'", params.reasoning.effort_field,
+                               "' is in 'chat_template_kwargs' too; send one of them"),
+                           params.reasoning.effort_field);
   input.kwargs[kEffort] = params.reasoning.effort;
   return {};
 }
@@ -57,10 +57,10 @@ Status read_effort(OrderedJson& value, const char* field, Params& params) {
                                               &Effort::name) == std::end(kEfforts))
     return Status::invalid("the effort must be none, minimal, low, medium, high, xhigh or max");
   if (!params.reasoning.effort.empty())
-    return Status::invalid(str("'", field, "' and '", params.reasoning.field,
+    return Status::invalid(str("'", field, "' and '", params.reasoning.effort_field,
                                "' both set the effort; send one of them"));
   params.reasoning.effort = value;
-  params.reasoning.field = field;
+  params.reasoning.effort_field = field;
   return {};
 }
 
@@ -69,11 +69,13 @@ Status plan_reasoning(Params& params, const ModelContext& model, ChatInput& inpu
   reasoning.exact = !params.grammar.text.empty();
   const bool by_effort = !reasoning.effort.empty();
   if (by_effort && reasoning.budget)
-    return Status::invalid(str("'", reasoning.field, "' and a budget are two; send one of them"),
-                           reasoning.field);
+    return Status::invalid(str("'", reasoning.effort_field, "' and '", reasoning.budget_field,
+                               "' both say how much to reason; send one of them"),
+                           reasoning.effort_field);
   if (by_effort && template_reads_effort(params, model)) return tell_template(params, input);
   if (!model.reasoning && (reasoning.budget || (by_effort && reasoning.effort != "none")))
-    return Status::invalid("this model does not reason before it answers", reasoning.field);
+    return Status::invalid("this model does not reason before it answers",
+                           by_effort ? reasoning.effort_field : reasoning.budget_field);
   if (by_effort)
     reasoning.budget = std::ranges::find(kEfforts, reasoning.effort, &Effort::name)->budget;
   return {};

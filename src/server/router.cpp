@@ -9,21 +9,6 @@
 namespace mlxforge {
 namespace {
 
-// "%41" is "A"; a '%' that is not followed by two hex digits stands for itself.
-std::string percent_decoded(std::string_view text) {
-  const auto digit = [&](size_t i) {
-    const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : 0);
-    return !std::isxdigit(c) ? -1 : std::isdigit(c) ? c - '0' : std::tolower(c) - 'a' + 10;
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool escape = text[i] == '%' && digit(i + 1) >= 0 && digit(i + 2) >= 0;
-    out += escape ? static_cast<char>(digit(i + 1) * 16 + digit(i + 2)) : text[i];
-    if (escape) i += 2;
-  }
-  return out;
-}
-
 // The argument when `path` is one of the endpoint's; "" where it takes none.
 std::optional<std::string> match(std::string_view pattern, std::string_view path) {
   const size_t brace = pattern.find('{');
@@ -40,6 +25,20 @@ std::optional<std::string> match(std::string_view pattern, std::string_view path
 }
 
 }  // namespace
+
+std::string percent_decoded(std::string_view text) {
+  const auto digit = [&](size_t i) {
+    const auto c = static_cast<unsigned char>(i < text.size() ? text[i] : 0);
+    return !std::isxdigit(c) ? -1 : std::isdigit(c) ? c - '0' : std::tolower(c) - 'a' + 10;
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && digit(i + 1) >= 0 && digit(i + 2) >= 0;
+    out += escape ? static_cast<char>(digit(i + 1) * 16 + digit(i + 2)) : text[i];
+    if (escape) i += 2;
+  }
+  return out;
+}
 
 std::variant<Route, HttpReply> route(std::span<const Endpoint> endpoints, std::string_view method,
                                      std::string_view target) {

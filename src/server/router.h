@@ -24,4 +24,7 @@ struct Route {
 std::variant<Route, HttpReply> route(std::span<const Endpoint> endpoints, std::string_view method,
                                      std::string_view target);
 
+// "%41" is "A"; a '%' that is not followed by two hex digits stands for itself.
+std::string percent_decoded(std::string_view text);
+
 }  // namespace mlxforge

@@ -30,5 +30,7 @@ std::vector<FieldRule> embedding_fields();
 std::vector<FieldRule> rerank_fields();
 std::vector<FieldRule> tokenize_fields();
 std::vector<FieldRule> detokenize_fields();
+// What this endpoint's query string may hold.
+std::vector<FieldRule> input_items_query();
 
 }  // namespace mlxforge

@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "server/api/handlers.h"
 #include "server/error.h"
 #include "server/ids.h"
 #include "server/response_store.h"
+#include "server/router.h"
 
 namespace mlxforge {
 namespace {
 
-constexpr size_t kDefaultLimit = 20, kMaxLimit = 100;
+using enum FieldType;
 
 OrderedJson text_parts(const OrderedJson& content, bool of_assistant) {
   if (!content.is_string()) return content;
@@ -22,53 +24,65 @@ OrderedJson text_parts(const OrderedJson& content, bool of_assistant) {
 }
 
 OrderedJson listed(OrderedJson item) {
-  if (!item.contains("type")) item["type"] = "message";
-  if (!item.contains("status")) item["status"] = "completed";
-  if (!item.contains("id")) item["id"] = random_id(item["type"] == "message" ? "msg_" : "item_");
+  if (item["type"].is_null()) item["type"] = "message";
+  if (item["status"].is_null()) item["status"] = "completed";
+  if (item["id"].is_null()) item["id"] = random_id(item["type"] == "message" ? "msg_" : "item_");
   if (item["type"] == "message")
     item["content"] = text_parts(item["content"], item["role"] == "assistant");
   return item;
 }
 
 struct Page {
+  std::vector<std::string> unknown;
   std::string after;  // an id; empty: from the beginning
-  size_t limit = kDefaultLimit;
+  int limit = 20;
   bool descending = true;
 };
 
-Status read_limit(std::string_view value, size_t& limit) {
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), limit);
-  if (error == std::errc() && end == value.data() + value.size() && limit >= 1 &&
-      limit <= kMaxLimit)
-    return {};
-  return Status::invalid("'limit' must be an integer from 1 to 100", "limit");
-}
-
-Status read_parameter(std::string_view name, std::string_view value, Page& page) {
-  if (name == "limit") return read_limit(value, page.limit);
-  if (name == "after") {
-    page.after = value;
-    return {};
-  }
-  if (name != "order")
-    return Status::invalid(str("'", name, "' is not supported; 'after', 'limit' and 'order' are"),
-                           std::string(name));
+Status set_order(OrderedJson& value, Page& page) {
   page.descending = value == "desc";
   if (page.descending || value == "asc") return {};
-  return Status::invalid("'order' must be asc or desc", "order");
+  return Status::invalid("'order' must be asc or desc");
 }
 
-Result<Page> read_page(std::string_view query) {
-  Page page;
+constexpr FieldOf<Page> kQuery[] = {
+    {"limit", integer, set_integer<&Page::limit>, 1, 100},
+    {"order", string, set_order},
+    {"after", string, set_string<&Page::after>},
+};
+
+// In a query string only its field tells that a value is a number.
+OrderedJson typed(const std::string& name, std::string value) {
+  const auto field = std::ranges::find(kQuery, name, &FieldOf<Page>::name);
+  if (field == std::end(kQuery) || field->type != integer) return value;
+  int64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  return error == std::errc() && stop == end ? OrderedJson(number) : OrderedJson(value);
+}
+
+OrderedJson values_in(std::string_view query) {
+  OrderedJson values = OrderedJson::object();
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
     const size_t equals = std::min(pair.find('='), pair.size());
+    const std::string name = valid_utf8(percent_decoded(pair.substr(0, equals)));
     const std::string_view value = pair.substr(std::min(equals + 1, pair.size()));
-    if (Status status = read_parameter(pair.substr(0, equals), value, page); !status.ok())
-      return status;
+    values[name] = typed(name, valid_utf8(percent_decoded(value)));
   }
-  return page;
+  return values;
+}
+
+Result<Page> read_page(std::string_view query) {
+  Page page;
+  OrderedJson values = values_in(query);
+  if (Status status = read_fields(values, {kQuery}, page); !status.ok()) return status;
+  if (page.unknown.empty()) return page;
+  const std::string& name = page.unknown.front();
+  std::string known;
+  for (const auto& field : kQuery) known += str(known.empty() ? "" : ", ", field.name);
+  return Status::invalid(str("'", name, "' is not supported here; these are: ", known), name);
 }
 
 Result<OrderedJson> page_of(OrderedJson items, const Page& page) {
@@ -78,7 +92,7 @@ Result<OrderedJson> page_of(OrderedJson items, const Page& page) {
     while (begin < items.size() && items[begin]["id"] != page.after) ++begin;
     if (begin++ == items.size()) return Status::invalid("'after' is none of the items", "after");
   }
-  const size_t end = std::min(items.size(), begin + page.limit);
+  const size_t end = std::min(items.size(), begin + static_cast<size_t>(page.limit));
   OrderedJson data = OrderedJson::array();
   for (size_t i = begin; i < end; ++i) data.push_back(items[i]);
   const bool empty = data.empty();
@@ -98,6 +112,8 @@ OrderedJson listed_items(const OrderedJson& input) {
   for (const OrderedJson& item : input) out.push_back(listed(item));
   return out;
 }
+
+std::vector<FieldRule> input_items_query() { return rules_of<Page>({kQuery}); }
 
 ApiResult input_items(const ApiCall& call) {
   const auto kept = call.server.responses->get(call.argument);

@@ -51,10 +51,10 @@ Status set_tool_choice(OrderedJson& value, Params& params) {
     return Status::invalid(
         R"('tool_choice' must have the type "auto", "any", "none", or "tool" and a "name")");
   params.tools.choice = found->second;
-  const OrderedJson single = value.value("disable_parallel_tool_use", OrderedJson(false));
-  if (!single.is_boolean())
+  const OrderedJson single = value.value("disable_parallel_tool_use", OrderedJson());
+  if (!single.is_null() && !single.is_boolean())
     return Status::invalid("'tool_choice.disable_parallel_tool_use' must be a boolean");
-  params.tools.several = !single.get<bool>();
+  params.tools.several = single != true;
   return {};
 }
 
@@ -93,7 +93,7 @@ Status set_thinking(OrderedJson& value, Params& params) {
   if (type == "adaptive") return {};
   const OrderedJson budget = value.value("budget_tokens", OrderedJson());
   if (type == "enabled" && budget.is_number_integer() && budget > 0) {
-    params.reasoning.field = "thinking";
+    params.reasoning.budget_field = "thinking";
     params.reasoning.budget = to_integer<int>(budget);
     return {};
   }
@@ -114,6 +114,7 @@ constexpr Field kFields[] = {
     {"output_format", object, set_output_format},
     // Accepted: prompts are cached without being asked to, and there is one place and one speed.
     {"cache_control", object},
+    {"metadata", object},
     {"inference_geo", string},
     {"speed", string},
     // Features to come.
@@ -129,7 +130,10 @@ Result<Prompts> encode(Params& params, const ApiCall& call) {
   params.continue_final_message = params.messages.back()["role"] == "assistant";
   auto prompts = kChatCompletions.encode(params, call);
   if (prompts.ok() || prompts.status().param != "continue_final_message") return prompts;
-  return Status{prompts.status().code, prompts.status().message, "messages"};
+  return Status::invalid(
+      "the answer cannot go on with the last message: the chat template does not show its text as "
+      "it is, or it has none; end with a message of the user",
+      "messages");
 }
 
 std::unique_ptr<AnswerFormat> format(Params&, const Prompts& prompts,

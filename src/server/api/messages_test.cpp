@@ -120,6 +120,23 @@ TEST_F(Api, ThinkingIsABudget) {
             99);
   EXPECT_EQ(budget(R"(,"thinking":{"type":"disabled"})"), 0);
   EXPECT_EQ(budget(R"(,"output_config":{"effort":"low"})"), 1024);
+  const std::string parts[] = {R"("thinking":{"type":"enabled","budget_tokens":9})",
+                               R"("output_config":{"effort":"low"})"};
+  for (const std::string& both : {parts[0] + "," + parts[1], parts[1] + "," + parts[0]}) {
+    const auto refused =
+        post("/v1/messages", R"({"messages":[{"role":"user","content":"x"}],)" + both + "}");
+    expect_error(refused, 400, "output_config", both);
+    EXPECT_NE(std::get<HttpReply>(refused).body.find("'output_config' and 'thinking'"),
+              std::string::npos);
+  }
+}
+
+TEST_F(Api, OneCallAtATimeIsAskedForByTrueAlone) {
+  for (const char* single : {"null", "false", "true"})
+    request(
+        post("/v1/messages",
+             str(R"({"messages":[{"role":"user","content":"x"}],"tools":[{"name":"a"}],)",
+                 R"("tool_choice":{"type":"auto","disable_parallel_tool_use":)", single, "}}")));
 }
 
 // Names of OpenAI's fields mean nothing here.

@@ -113,7 +113,8 @@ OrderedJson parameters_of(const Operation& operation) {
     out.push_back(
         {{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
   }
-  for (const FieldRule& rule : operation.query)
+  if (!operation.query) return out;
+  for (const FieldRule& rule : operation.query())
     out.push_back({{"name", rule.name}, {"in", "query"}, {"schema", schema_of(rule)}});
   return out;
 }

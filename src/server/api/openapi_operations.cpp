@@ -11,12 +11,6 @@ std::vector<FieldRule> fields_of() {
   return rules_of(endpoint.fields);
 }
 
-constexpr FieldRule kPageQuery[] = {
-    {"limit", FieldType::integer, 1, 100, nullptr},
-    {"order", FieldType::string, -kUnbounded, kUnbounded, nullptr},
-    {"after", FieldType::string, -kUnbounded, kUnbounded, nullptr},
-};
-
 constexpr Operation kOperations[] = {
     {"GET", "/", "A page to chat on", {.content_type = "text/html"}},
     {"GET", "/health", "What the server is doing", {.schema = "Health", .status_503 = "Health"}},
@@ -55,7 +49,7 @@ constexpr Operation kOperations[] = {
      "The input of a response that is kept",
      {"ListedItems"},
      {},
-     kPageQuery},
+     input_items_query},
     {"DELETE", "/v1/responses/{id}", "Forgets a response", {"DeletedResponse"}},
     {"POST",
      "/v1/embeddings",

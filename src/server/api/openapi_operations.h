@@ -27,7 +27,7 @@ struct Operation {
   const char* summary;
   Answer answer;
   Request request = {};
-  std::span<const FieldRule> query = {};
+  std::vector<FieldRule> (*query)() = nullptr;  // what its query string may hold
 };
 
 std::span<const Operation> operations();

@@ -185,11 +185,13 @@ OrderedJson frame(const Params& params, const ModelContext& model) {
 
 std::unique_ptr<AnswerFormat> format(Params& params, const Prompts&,
                                      const ServerState::View& server) {
-  return std::make_unique<ResponsesFormat>(
-      ResponsesFormat::Setup{.frame = frame(params, *server.model),
-                             .input = listed_items(params.response.input),
-                             .conversation = std::move(params.response.conversation),
-                             .store = params.response.store ? server.responses : nullptr});
+  ResponsesFormat::Setup setup{.frame = frame(params, *server.model)};
+  if (params.response.store) {
+    setup.input = listed_items(params.response.input);
+    setup.conversation = std::move(params.response.conversation);
+    setup.store = server.responses;
+  }
+  return std::make_unique<ResponsesFormat>(std::move(setup));
 }
 
 }  // namespace

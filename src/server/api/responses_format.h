@@ -15,9 +15,9 @@ class ResponsesFormat : public AnswerFormat {
  public:
   struct Setup {
     OrderedJson frame;                     // the response but for what the answer decides
-    OrderedJson input;                     // the items that are answered
-    OrderedJson conversation;              // messages before the answer
     std::shared_ptr<ResponseStore> store;  // where the response is kept; null: nowhere
+    // Wanted where it is kept: the items that are answered, and the messages before the answer.
+    OrderedJson input, conversation;
   };
   explicit ResponsesFormat(Setup setup) : setup_(std::move(setup)) {}
 

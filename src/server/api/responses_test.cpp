@@ -1,6 +1,7 @@
 // The input of /v1/responses: what reaches the template, and what is refused.
 #include <gtest/gtest.h>
 
+#include "server/api/input_items.h"
 #include "server/api/responses_input.h"
 #include "server/testing/api_fixture.h"
 
@@ -73,6 +74,31 @@ TEST_F(Api, ResponsesRefuses) {
   for (const auto& [name, value] : fields)
     expect_error(post(kResponses, str("{\"input\":\"x\",\"", name, "\":", value, "}")), 400, name,
                  str(name, value));
+}
+
+TEST(InputItems, LackNothingThatTheClientLeftOut) {
+  const OrderedJson items = listed_items(OrderedJson::parse(
+      R"([{"type":null,"status":null,"id":null,"role":"user","content":"hi"}])"));
+  EXPECT_EQ(items[0]["type"], "message");
+  EXPECT_EQ(items[0]["status"], "completed");
+  EXPECT_TRUE(items[0]["id"].is_string());
+  EXPECT_EQ(items[0]["content"], OrderedJson::parse(R"([{"type":"input_text","text":"hi"}])"));
+}
+
+TEST_F(Api, InputItemsReadsItsQueryDecoded) {
+  view_.responses->put("resp_1", {.input = R"([{"id":"a b"},{"id":"c"},{"id":"d"}])"});
+  const auto list = [&](const std::string& query) {
+    return dispatch({.method = "GET", .target = kResponses + "/resp_1/input_items?" + query},
+                    view_);
+  };
+  const auto found = list("order=%61sc&after=a%20b&limi%74=%31");
+  const OrderedJson page = OrderedJson::parse(std::get<HttpReply>(found).body);
+  EXPECT_EQ(page["data"], OrderedJson::parse(R"([{"id":"c"}])"));
+  EXPECT_EQ(page["has_more"], true);
+  for (const char* limit : {"", "0", "101", "x", "1x", "1.5", "99999999999999999999"})
+    expect_error(list(str("limit=", limit)), 400, "limit", limit);
+  expect_error(list("after=5"), 400, "after", "no such item");
+  expect_error(list("page=5"), 400, "page", "unknown");
 }
 
 TEST_F(Api, ResponsesThatAreNotKept) {
