@@ -79,6 +79,8 @@ constexpr Planes planes(int bits) {
 class PackedMatrix {
  public:
   PackedMatrix() = default;
+  PackedMatrix(PackedMatrix&&) = default;
+  PackedMatrix& operator=(PackedMatrix&&) = default;
   // Uninitialised panels. CHECKs that the layout is one of the above and that n_in is a multiple of
   // its group.
   PackedMatrix(Layout layout, int n_out, int n_in);
