@@ -85,11 +85,11 @@ TEST(ChatTemplate, ItsOwnRefusalReachesTheClientWordForWord) {
 }
 
 TEST(ChatTemplate, ASystemMessageIsFoldedWhereItIsRefused) {
-  const std::string source = read_file("reference/text_templates/no_system.jinja");
+  const std::string source = template_source("no_system");
   std::string logged;
   set_log_sink([&](LogLevel, std::string_view line) { logged += std::string(line) + "\n"; });
   const ChatTemplate chat = compile(source);
-  compile(read_file("reference/text_templates/chatml.jinja"));
+  compile(template_source("chatml"));
   set_log_sink([](LogLevel, std::string_view) {});
   EXPECT_EQ(std::count(logged.begin(), logged.end(), '\n'), 1) << logged;
   EXPECT_NE(logged.find("system"), std::string::npos);

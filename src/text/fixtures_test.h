@@ -32,6 +32,17 @@ inline Tokenizer from_json_fixture(const std::string& name, const Json& config =
   return Tokenizer::from_json(fixture("tokenizers/" + name + ".json"), config);
 }
 
+// Of a chat, with its special tokens.
+inline Tokenizer tokenizer_of(const nlohmann::ordered_json& chat) {
+  Json config = {{"eos_token", chat["eos_token"]}};
+  if (!chat["bos_token"].is_null()) config["bos_token"] = chat["bos_token"];
+  return from_json_fixture(chat["tokenizer"], config);
+}
+
+inline std::string template_source(const std::string& name) {
+  return read_file("reference/text_templates/" + name + ".jinja");
+}
+
 inline Tokenizer from_gguf_file(const std::string& path) {
   const MappedFile file(path);
   return Tokenizer::from_gguf(parse_gguf(file.bytes(), path).metadata);

@@ -12,8 +12,7 @@ namespace {
 using namespace testing_text;
 
 ChatTemplate template_of(const Tokenizer& tokenizer, const std::string& name) {
-  return {{.text = read_file("reference/text_templates/" + name + ".jinja"), .tool_use = {}},
-          tokenizer.special_names()};
+  return {{.text = template_source(name), .tool_use = {}}, tokenizer.special_names()};
 }
 
 OrderedJson user(const std::string& content) {

@@ -10,16 +10,10 @@ namespace {
 
 using namespace testing_text;
 
-std::string template_source(const std::string& name) {
-  return read_file("reference/text_templates/" + name + ".jinja");
-}
-
 TEST(Prompt, ChatsAreEncodedAsTransformersDoes) {
   for (const auto& c : fixture_json("chats.json")) {
     SCOPED_TRACE(c["template"].get<std::string>() + " " + c["messages"].dump());
-    Json config = {{"eos_token", c["eos_token"]}};
-    if (!c["bos_token"].is_null()) config["bos_token"] = c["bos_token"];
-    const Tokenizer tokenizer = from_json_fixture(c["tokenizer"], config);
+    const Tokenizer tokenizer = tokenizer_of(c);
     const ChatTemplate chat({.text = template_source(c["template"]), .tool_use = {}},
                             tokenizer.special_names());
     const ChatInput input = {.messages = c["messages"],
